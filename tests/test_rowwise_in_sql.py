@@ -103,7 +103,7 @@ CONSTANTS = {
     "tiny": [0, 127, 128, -129, 0.5, 1e300, True],
     "big": [0, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 9007199254740992.0, 0.5, 1e300],
     "large": [0, -1, 2**63, 2**64 - 1],
-    "x": [0, 0.1, 2**53 + 1, 2**53, -(2**63), 1e300, 5e-324],
+    "x": [0, 0.1, 2**53 + 2, 2**53, -(2**63), 1e300, 5e-324],
     "y": [0, 7, -3.5],
     "narrow": [0.1, 16777217, 1e300, -2.5],
     "text": ["", "a", "a ", "b'c", "ä", "9"],
@@ -128,6 +128,11 @@ class TestComparisons:
                 for where in (f"{column} {order} {constant!r}", f"not ({constant!r} {order} {column})"):
                     wrong.append(told(where, *decisions(where), people[2]))
         assert not any(wrong), "\n".join(filter(None, wrong))
+
+    @pytest.mark.parametrize("order", ORDERS[:4])
+    def test_with_a_number_that_no_float_is(self, decisions, people, order):
+        for where in (f"x {order} {2**53 + 1}", f"not y {order} {2**62 + 1}"):
+            assert not told(where, *decisions(where), people[2])
 
     @pytest.mark.parametrize("column", sorted(set(CONSTANTS) - TIMES))
     def test_with_lists(self, decisions, people, column):

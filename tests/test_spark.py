@@ -10,11 +10,14 @@ import pytest
 
 import day_keys
 import pdrisk
+import test_calendar as calendar
+import test_one_meaning as meaning
 import test_people_sums as several
+from functions_on_duckdb import without_noise
 from ledgers import script
 from pdrisk._model.query import Groups, Line, Query
 from pdrisk.engines.conformance import ASKED, TABLES, UNIVERSES, check, check_group_sizes
-from pdrisk.engines.sql.spark import SparkFrame
+from pdrisk.engines.sql.spark import SparkDialect, SparkFrame
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 from spark_sessions import CONNECT, needs_spark, session
 from statements_asked import asked_by_methods
@@ -125,6 +128,30 @@ class TestDays:
         rows.createOrReplaceTempView("people")
         for column in ("d", "t"):
             day_keys.check_sql(spark, column)
+
+
+class TestMeaning:
+    """Times have the parts of Python's calendar, and conditions the meaning that they have everywhere."""
+
+    def test_parts_and_beginnings_of_times(self, settings, spark):
+        settings(spark__sql__session__timeZone="America/St_Johns")
+        rows = spark.createDataFrame([*enumerate(map(calendar.ticks, calendar.times()))], "place INT, t BIGINT")
+        asked = [f"{sql} AS c{at}" for at, sql in enumerate(calendar.listed(SparkDialect(), 1000))]
+        found = rows.selectExpr("place", *asked).orderBy("place").collect()
+        assert [tuple(row)[1:] for row in found] == [calendar.wanted(each, 1) for each in calendar.times()]
+
+    def test_missing_values_in_conditions(self, monkeypatch, spark):
+        without_noise(monkeypatch)
+        rows = spark.createDataFrame(
+            [[*record.values()] for record in meaning.RECORDS], "x DOUBLE, y BIGINT, s STRING, b BOOLEAN"
+        )
+        rows.createOrReplaceTempView("people_of_a_meaning")
+        wanted, d = meaning.by_definition(), pdrisk.Dataset(rows)
+        query = "SELECT COUNT(*) FROM people_of_a_meaning WHERE {}"
+        asked = meaning.STRINGS[::20]
+        assert not meaning.wrong(asked, wanted, meaning.counter(query, spark))
+        assert not meaning.wrong(asked, wanted, lambda text: d.count(where=text, eps=1).value)
+        assert not meaning.shares(asked[:3], wanted, d)
 
 
 def same(both, asked):

@@ -172,6 +172,17 @@ SAME = {
     "GROUP BY 1, 2": {"keys": {"region": ["north", "nowhere"]}},
     "SELECT CASE region WHEN 'north' THEN 0 WHEN 'South' THEN 1 ELSE 2 END AS r, COUNT(DISTINCT pid) AS n FROM people "
     "GROUP BY r HAVING COUNT(DISTINCT pid) > -9": {"person": "pid", "groups": 1},
+    "SELECT COUNT(*) FROM people WHERE EXTRACT(YEAR FROM day) = 2020 AND EXTRACT(MONTH FROM born) IN (1, 12)": {},
+    "SELECT COUNT(*) FROM people WHERE date_trunc('quarter', born) <= '2020-04-01' OR EXTRACT(doy FROM day) > 200": {},
+    "SELECT EXTRACT(MONTH FROM day) AS m, COUNT(*) AS n, AVG(income) FROM people GROUP BY m": {},
+    "SELECT EXTRACT(WEEK FROM born) AS w, EXTRACT(HOUR FROM born) AS h, COUNT(*) AS n FROM people GROUP BY w, h":
+        {"keys": {"w": [1, 5, 52], "h": [0, 12, 23]}},
+    "SELECT date_trunc('month', born) AS m, COUNT(*) AS n FROM people GROUP BY m":
+        {"keys": list(pd.date_range("2020-01-01", periods=4, freq="MS"))},
+    "SELECT dp_mean(EXTRACT(YEAR FROM day), lo := 1900, hi := 2100) AS y FROM people": {},
+    "SELECT EXTRACT(YEAR FROM date_trunc('year', day)) AS y, COUNT(*) AS n FROM people GROUP BY y":
+        {"keys": [1, 2020, 9999]},
+    "SELECT age + 1 AS a, COUNT(*) AS n FROM people GROUP BY a": {"keys": [41, 42, 0]},
     "SELECT COUNT(*), AVG(income) FROM people": {"person": "pid", "rows": 9},
     "SELECT COUNT(DISTINCT pid), AVG(income) FROM people WHERE age > 10": {"person": "pid", "per_person": "mean"},
     "SELECT region, SUM(age) FROM people GROUP BY region":
@@ -308,7 +319,9 @@ REFUSED = [
     "SELECT COUNT(*) FROM people WHERE region ILIKE 'n%'", "SELECT COUNT(*) FROM people WHERE region SIMILAR TO 'n'",
     "SELECT COUNT(*) FROM people WHERE lower(region) = 'n'", "SELECT COUNT(*) FROM people WHERE region || 'x' = 'y'",
     "SELECT COUNT(*) FROM people WHERE region COLLATE \"de_DE\" < 'n'", "SELECT string_agg(region, ',') FROM people",
-    "SELECT COUNT(*) FROM people WHERE EXTRACT(year FROM day) = 2020", "SELECT array_agg(region) FROM people",
+    "SELECT COUNT(*) FROM people WHERE EXTRACT(second FROM born) = 5", "SELECT array_agg(region) FROM people",
+    "SELECT COUNT(*) FROM people WHERE EXTRACT(dow FROM born) = 5", "SELECT date_trunc('decade', born) FROM people",
+    "SELECT COUNT(*) FROM people WHERE EXTRACT(year FROM seen) = 2020",
     "SELECT COUNT(*) FROM people WHERE age % 2 = 0", "SELECT COUNT(*) FROM people WHERE age ^ 2 > 4",
     "SELECT COUNT(*) FROM people WHERE age IS DISTINCT FROM 3", "SELECT COUNT(*) FROM people WHERE works IS TRUE",
     "SELECT COUNT(*) FROM people WHERE age = ANY(ARRAY[1, 2])", "SELECT mode() WITHIN GROUP (ORDER BY age) FROM people",

@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import pandas as pd
 
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, TRUTH, ZONED
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED
 from pdrisk._model.nodes import (
     COMPARISONS,
     LOGIC,
@@ -32,6 +32,7 @@ from pdrisk._sql.headings import heading
 from pdrisk._sql.pieces import constant, lowered
 from pdrisk._sql.rows import Condition, Rows
 from pdrisk._sql.source import Source
+from pdrisk.engines.sql.calendar import BEGINNINGS, PARTS
 from pdrisk.engines.sql.rowwise import RowSQL
 from pdrisk.engines.sql.table import SQLTable
 from pdrisk.engines.sql.values import Value, checked
@@ -98,6 +99,10 @@ class RowsElsewhere:
             return self.rows.column(group.column), None
         assert group.node is not None
         node, scope = _behind(group.node, scope)
+        if group.kind in (NUMBER, DATE, TIME) and isinstance(node, Call | Operation):
+            value = self.rows.value(self._made(node, scope))
+            if value.span is not None:
+                return value, None
         if isinstance(node, Case) and group.kind in (TEXT, NUMBER, TRUTH):
             return self._of_literals(node, scope)
         if group.kind != TRUTH:
@@ -128,6 +133,8 @@ class RowsElsewhere:
                 return replace(node, value=_plain(node.value))
             case Case(branches, otherwise):
                 return Case(tuple((made(when), made(then)) for when, then in branches), made(otherwise))
+            case Call("date_part" | "date_trunc" as name, (Constant(str() as unit), time)):
+                return Call(name, (Constant(self._unit(name, unit, node)), self._time(made(time), node)))
             case Call("nullif", (value, other)):
                 return made(Case(((Operation("==", (value, other)), Constant(None)),), value))
             case Operation("unary -", (Constant(int() | float() | Decimal() as number),)):
@@ -141,6 +148,22 @@ class RowsElsewhere:
             case Operation(symbol, parts) if symbol in {*LOGIC, *MISSING, *COMPARISONS, *ARITHMETIC, "coalesce"}:
                 return self._of_parts(symbol, tuple(map(made, parts)))
         return self._refuse(node)
+
+    def _unit(self, name: str, unit: str, node: Node) -> str:
+        """A unit of times that all engines understand alike: of seconds some have fractions."""
+        unit = {"doy": "dayofyear"}.get(unit.lower(), unit.lower())
+        known = PARTS if name == "date_part" else BEGINNINGS
+        return unit if unit in known else self._refuse(node)
+
+    def _time(self, node: Node, asked: Node) -> Node:
+        """A column of times without a zone, or what is made of one."""
+        return node if self._kind(node) == DATE else self._refuse(asked)
+
+    def _kind(self, node: Node) -> str | None:
+        """Kind of a column, or of the beginning of a time."""
+        if isinstance(node, Call) and node.name == "date_trunc":
+            return DATE
+        return family(of_values(self.table.columns[node.name].dtype)) if isinstance(node, Column) else None
 
     def _of_parts(self, symbol: str, parts: tuple[Node, ...]) -> Node:
         """An operation, of subqueries that came to NULL as SQL has it: what is computed of NULL is NULL."""
@@ -170,7 +193,7 @@ class RowsElsewhere:
         if any(isinstance(each, Constant) and each.value is None for each in parts):
             raise ParameterError("nothing equals NULL, nor is more or less: write IS NULL, or leave it out of a list.")
         dtypes = [self.table.columns[each.name].dtype for each in parts if isinstance(each, Column)]
-        kinds = {family(of_values(dtype)) for dtype in dtypes}
+        kinds = set(map(self._kind, parts))
         if ZONED in kinds:
             raise ParameterError(f"times with a zone are compared by the clock of a session: {VIEW}.")
         numbers = [each.value for each in parts if isinstance(each, Constant) and isinstance(each.value, int | float)]

@@ -26,6 +26,7 @@ from pdrisk._sql.sqlglot_names import (
     OF_ONE,
     OF_PLACES,
     OF_ROWS,
+    OF_TIMES,
     OF_TWO,
     PERCENTILES,
     QUANTILES,
@@ -109,6 +110,8 @@ class ExpressionsOfSqlglot(ABC):
             "Is": self.is_null, "In": self.member, "Between": self.between, "Case": self.case, "Cast": self.cast,
             "Coalesce": self.coalesce, "Nullif": self.nullif, "Round": self.round, "Count": self.count,
             "WithinGroup": self.percentile, "Filter": self.filtered, "Anonymous": self.named, "Array": self.listed,
+            "Extract": self.extract, "TimestampTrunc": self.truncated, "TsOrDsToDate": self.inner,
+            **dict.fromkeys(OF_TIMES, self.of_time),
             "Window": self.window, "Grouping": self.grouping, "Subquery": self.scalar_subquery,
             "Parameter": self.numbered_parameter, "Placeholder": self.placeholder,
             **dict.fromkeys(COMPARISONS, self.compared), **dict.fromkeys(ARITHMETIC, self.arithmetic),
@@ -305,6 +308,17 @@ class ExpressionsOfSqlglot(ABC):
 
     def nullif(self, node: Expression) -> Node:
         return _call("nullif", *self.two(node))
+
+    def extract(self, node: Expression) -> Node:
+        self.only(node, "this", "expression")
+        return _call("date_part", Constant(str(node.this.name).lower()), self.node(node.expression))
+
+    def of_time(self, node: Expression) -> Node:
+        return _call("date_part", Constant(OF_TIMES[type(node).__name__]), self.inner(node))
+
+    def truncated(self, node: Expression) -> Node:
+        self.only(node, "this", "unit")
+        return _call("date_trunc", Constant(str(node.args["unit"].name).lower()), self.node(node.this))
 
     def round(self, node: Expression) -> Node:
         self.only(node, "this", "decimals")

@@ -13,6 +13,7 @@ __all__ = [
     "OF_ONE",
     "OF_PLACES",
     "OF_ROWS",
+    "OF_TIMES",
     "OF_TWO",
     "PERCENTILES",
     "QUANTILES",
@@ -37,6 +38,10 @@ OF_PLACES = {
 OF_ROWS = {
     "Ntile": "ntile", "Lag": "lag", "Lead": "lead", "FirstValue": "first_value", "LastValue": "last_value",
     "NthValue": "nth_value",
+}  # fmt: skip
+OF_TIMES = {
+    "Year": "year", "Quarter": "quarter", "Month": "month", "WeekOfYear": "week", "Day": "day", "DayOfMonth": "day",
+    "DayOfYear": "dayofyear", "Hour": "hour", "Minute": "minute",
 }  # fmt: skip
 ENDS = {"Greatest": "greatest", "Least": "least"}
 FRACTIONAL = {"Avg", "Median", "Corr", "CovarPop", "CovarSamp", "RegrSlope", "Sqrt", "WithinGroup"}

@@ -182,8 +182,8 @@ def check_exact(symbol: str, parts: list[Node], values: list[Any], builder: Buil
         if any(type(number) is int and int(float(number)) != number for number in listed):
             advice = converted(part.name, "{}.astype('Int64')")
             builder.refuse(
-                f"{unfit(symbol, parts, values)}: beyond 2**53 not every whole number is a float64, which pandas makes "
-                f"of such a column once a value is missing. {advice}."
+                f"{unfit(symbol, parts, values)}: such a column is compared as float64, as which pandas reads integers "
+                f"once a value is missing, and beyond 2**53 not every whole number is a float64. {advice}."
             )
 
 

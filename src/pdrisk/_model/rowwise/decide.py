@@ -78,7 +78,10 @@ def holds(node: Node, columns: Mapping[Hashable, pd.Series], negated: bool = Fal
         missing = missing_of(values[0])
         return missing if symbol == "isna" else ~missing
     if symbol in MEMBERSHIP:
-        return _members(*values, negated=symbol == "not in")
+        value, listed = values
+        if not isinstance(value, pd.Series | Numbers):  # a constant of SQL
+            return np.array((value in listed) == (symbol == "in"))
+        return _members(value, listed, negated=symbol == "not in")
     return _compared(symbol, *values)
 
 

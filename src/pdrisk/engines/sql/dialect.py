@@ -121,6 +121,22 @@ class Dialect:
         """Remainder of that quotient, with the sign of the value."""
         return self.infix(value, "%", divisor)
 
+    def day(self, days: str) -> str:
+        """Day so many days after 1970-01-01, as a DATE."""
+        return f"(CAST('1970-01-01' AS DATE) + CAST({days} AS INTEGER))"
+
+    def days_since(self, day: str) -> str:
+        """Days from 1970-01-01 to a DATE, as a BIGINT."""
+        return f"CAST(({day} - CAST('1970-01-01' AS DATE)) AS BIGINT)"
+
+    def part_of_day(self, unit: str, day: str) -> str:
+        """Year, quarter, month, week, day or dayofyear of a DATE."""
+        return self.call({"week": "WEEKOFYEAR"}.get(unit, unit.upper()), day)
+
+    def first_day(self, unit: str, day: str) -> str:
+        """First day of the year, quarter or month of a DATE, as a DATE."""
+        return f"CAST({self.call('DATE_TRUNC', self.text(unit), f'CAST({day} AS TIMESTAMP)')} AS DATE)"
+
     def double(self, value: str) -> str:
         """Number of a type that is not wide, as the nearest DOUBLE."""
         return f"CAST({value} AS {self.double_type})"

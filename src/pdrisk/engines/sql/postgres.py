@@ -139,6 +139,9 @@ class PostgresDialect(Dialect):
     def exact_text(self, value: str) -> str:  # noqa: D102
         return f'(CAST({value} AS TEXT) COLLATE "C")'
 
+    def part_of_day(self, unit: str, day: str) -> str:  # noqa: D102
+        return f"EXTRACT({ {'dayofyear': 'DOY'}.get(unit, unit.upper()) } FROM {day})"
+
     def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
         """One array parameter for each column: a million keys make no long text.
 

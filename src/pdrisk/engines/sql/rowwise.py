@@ -16,10 +16,24 @@ from typing import Any
 import numpy as np
 
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, ZONED
-from pdrisk._model.nodes import LOGIC, MEMBERSHIP, MISSING, SIGNS, Case, Column, Constant, Node, Operation, Rank, below
+from pdrisk._model.nodes import (
+    LOGIC,
+    MEMBERSHIP,
+    MISSING,
+    SIGNS,
+    Call,
+    Case,
+    Column,
+    Constant,
+    Node,
+    Operation,
+    Rank,
+    below,
+)
 from pdrisk._model.rowwise import Derived
 from pdrisk._model.rowwise.decide import CONDITIONS, MIRRORED, NEGATED, folded
 from pdrisk._model.rowwise.families import UNITS, family, of_values
+from pdrisk.engines.sql.calendar import beginning_of, part_of
 from pdrisk.engines.sql.comparing import beside, beside_constant, is_present, one_of, without_nan
 from pdrisk.engines.sql.computing import arithmetic
 from pdrisk.engines.sql.dialect import Dialect
@@ -66,6 +80,11 @@ class RowSQL:
             return self.column(node.name)
         true, false = (self.holds(node, negated) for negated in (False, True))
         return Value(checked(f"(CASE WHEN {true} THEN true WHEN {false} THEN false END)"), is_truth=True)
+
+    def value(self, node: Node) -> Value:
+        """Any expression as a value of each record."""
+        found = self._value(node)
+        return replace(found, sql=checked(found.sql))
 
     def number(self, node: Node) -> str:
         """An expression as DOUBLE; truth values are 1 and 0."""
@@ -206,6 +225,10 @@ class RowSQL:
             case Case(branches, otherwise):
                 arms = " ".join(f"WHEN {self.holds(when)} THEN {self.number(then)}" for when, then in branches)
                 return Value(checked(f"(CASE {arms} ELSE {self.number(otherwise)} END)"), clean=False)
+            case Call("date_part", (Constant(unit), time)):
+                return part_of(self.dialect, unit, self._value(time))
+            case Call("date_trunc", (Constant(unit), time)):
+                return beginning_of(self.dialect, unit, self._value(time))
             case Operation("coalesce", parts):
                 there = (without_nan(self.dialect, Value(self.number(part), clean=False)).sql for part in parts)
                 return Value(checked(f"COALESCE({', '.join(there)})"))

@@ -116,6 +116,15 @@ class SparkDialect(Dialect):
         high, low = (f"CAST({each} AS DECIMAL(20, 0))" for each in (high, low))
         return f"({high} * CAST({2**HALF_BITS} AS DECIMAL(8, 0)) + {low})"
 
+    def day(self, days: str) -> str:  # noqa: D102
+        return self.call("DATE_FROM_UNIX_DATE", f"CAST({days} AS INT)")
+
+    def days_since(self, day: str) -> str:  # noqa: D102
+        return f"CAST({self.call('UNIX_DATE', day)} AS BIGINT)"
+
+    def first_day(self, unit: str, day: str) -> str:  # noqa: D102
+        return self.call("TRUNC", day, self.text(unit))
+
     def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
         """One parameter for all, so that a million keys are no million expressions; no setting reads escapes in it.
 
