@@ -1,7 +1,8 @@
 """Kills processes at random moments while they ask, and measures what a charge takes.
 
-Usage: python benchmarks/ledger_kills.py [--kills 200] [--charges 1000] [--url postgresql://...]; it ends with status 1
-if the ledger is not whole after a kill, or if an answer was delivered that was not paid.
+Usage: python benchmarks/ledger_kills.py [--kills 200] [--charges 1000] [--success 0.999999999999]
+[--url postgresql://...]; it ends with status 1 if the ledger is not whole after a kill, or if an answer was delivered
+that was not paid.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import pdrisk
 from pdrisk._model.arguments import statistic
 from pdrisk._model.query import Query
 from pdrisk._pandas.lines import judged_lines
-from pdrisk._pandas.options import DEFAULTS, Request
+from pdrisk._pandas.options import Request
 from pdrisk._pandas.requests import judged_query
 
 EPS = 0.01
@@ -35,16 +36,15 @@ FRAME = pd.DataFrame({"age": [30, 41, 52]})
 Place = tuple[str, str]  # the path or URL of a ledger, and a dataset
 
 
-def opened(place: Place) -> pdrisk.Ledger:
+def opened(place: Place, success: float | None = None) -> pdrisk.Ledger:
     """The ledger, with a budget that lasts."""
-    return pdrisk.Ledger(place[0], dataset=place[1], eps=10**9)
+    return pdrisk.Ledger(place[0], dataset=place[1], eps=10**9, success=success)
 
 
 def query() -> Query:
     """What is charged when nothing else is measured."""
-    options = {name: value for name, value in DEFAULTS.items() if name not in ("bounds", "ledger", "fresh")}
-    lines = judged_lines(FRAME, "age", (statistic("count"),), Request())
-    return judged_query(FRAME, lines, **(options | {"eps": EPS}))
+    request = Request(eps=EPS)
+    return judged_query(FRAME, judged_lines(FRAME, "age", (statistic("count"),), request), request)[0]
 
 
 def delivering(place: Place, answers: Any) -> None:
@@ -82,9 +82,9 @@ def killed(context: Any, place: Place, moment: float, waits: bool) -> int:
     return delivered
 
 
-def all_kills(context: Any, place: Place, kills: int) -> list[str]:
+def all_kills(context: Any, place: Place, kills: int, success: float | None) -> list[str]:
     """What went wrong."""
-    ledger, delivered, paid, wrong = opened(place), 0, 0, []
+    ledger, delivered, paid, wrong = opened(place, success), 0, 0, []
     head = ledger.verify()
     for kill in range(1, kills + 1):
         delivered += killed(context, place, random.uniform(0, 0.1), waits=kill % 4 != 0)
@@ -124,6 +124,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--charges", type=int, default=1000, help="to be timed, in all processes together")
+    parser.add_argument("--success", type=float, help="a limit of that, too, while it is killed")
     parser.add_argument("--folder", type=Path, help="where to keep the ledgers meanwhile: on the disk to be measured")
     parser.add_argument("--url", help="of a PostgreSQL server, instead of files; datasets are left in that ledger")
     chosen = parser.parse_args()
@@ -134,7 +135,7 @@ def main() -> int:
         def place(name: str) -> Place:
             return chosen.url or f"{folder}/{name}.db", f"{name} {secrets.token_hex(4)}"
 
-        wrong = all_kills(context, place("kills"), chosen.kills)
+        wrong = all_kills(context, place("kills"), chosen.kills, chosen.success)
         for hands in (1, CONTENDERS):
             print(charge_times(context, place(f"times_{hands}"), hands, chosen.charges))
     for each in wrong:

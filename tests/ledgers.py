@@ -1,5 +1,6 @@
 """Ledgers in a folder of their own, and what a question cost there."""
 
+import json
 import os
 import signal
 import sqlite3
@@ -14,6 +15,8 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from pdrisk._ledger.records import START, chained
+from pdrisk._ledger.seen import SEEN
 
 REGIONS = ["north", "south", "east"]
 SURE = 1e6  # an eps at which noise is far below what is looked at
@@ -110,16 +113,24 @@ def tables(path, sql, *parameters):
 
 
 def version_one(path):
-    """Put what a ledger holds into a file as the first version wrote it."""
+    """Put what a ledger holds into a file as the first version wrote it, without m; its number and hash."""
     with closing(sqlite3.connect(path)) as own:
         kept = {name: own.execute(f"SELECT * FROM {name}").fetchall() for name in ("datasets", "records")}
         kept["spending"] = own.execute("SELECT dataset, analyst, period, eps, queries FROM spending").fetchall()
     path.unlink()
+    SEEN.pop(os.path.realpath(path), None)
+    before = START
+    for at, (*row, _) in enumerate(kept["records"]):
+        body = {name: value for name, value in json.loads(row[6]).items() if name != "mu2"}
+        row[6] = json.dumps(body, sort_keys=True, separators=(",", ":"))
+        before = chained(before, *row)
+        kept["records"][at] = (*row, before)
     with closing(sqlite3.connect(path)) as old, old:
         old.executescript(VERSION_1)
         for name, rows in kept.items():
             for row in rows:
                 old.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
+    return len(kept["records"]), before
 
 
 def script(texts, *arguments, killed=False):

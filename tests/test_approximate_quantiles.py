@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from gaussian_curves import fractions, room
 from pdrisk._core.cells import Cells
 from pdrisk._core.order import Median, Quantile
 from pdrisk._core.summary import Summary
@@ -124,6 +125,7 @@ def largest_loss(monkeypatch, qs, points, most, eps):
                 other = known[records[:gone] + records[gone + 1 :]]
                 assert known[records].keys() == other.keys()
                 worst = max(worst, *(abs(math.log(chance / other[each])) for each, chance in known[records].items()))
+                assert room(fractions((known[records], other)), mechanism.mu) > -1e-9
     return worst
 
 
@@ -196,7 +198,7 @@ class TestPrivacy:
         assert mechanism.loss(summary).tolist() == [2, 2, 2]
         assert mechanism.loss_of_records(np.array([3.0, 4.0]), summary).tolist() == [2, 2]
         assert mechanism.loss_between_worlds(summary).tolist() == [4, 0, 0]
-        assert mechanism.success == pytest.approx(1 / (1 + math.exp(-2)))
+        assert mechanism.success == pytest.approx(0.670451, abs=1e-6)  # Phi(sqrt(2) m / 2), m of one choice at eps 1
         places, unit = mechanism.worlds(np.array([3.0, 4.0]), summary)
         assert abs(places[1] - places[0]) / unit >= 4
         assert mechanism.event == {"mechanism": "approximate_quantiles", "eps": "2"}

@@ -306,9 +306,10 @@ class TestOneRelease:
             self.FRAME.dprisk.count(eps=eps, mechanism="laplace")
         with pytest.raises(type(elsewhere.value), match=re.escape(str(elsewhere.value))):
             suggest(eps=eps)
-        for call in (suggest, partial(suggest, 1)):
-            with pytest.raises(TypeError):
-                call()  # eps has no default, and is passed by name
+        with pytest.raises(pdrisk.ParameterError, match="exactly one of eps="):
+            suggest()  # eps has no default
+        with pytest.raises(TypeError):
+            suggest(1)  # and is passed by name
         assert calls == []
 
     @pytest.mark.parametrize(("column", "eps"), [("x", None), ("w", 1), ("y", 1), (["x"], 1), (("x", "z"), 1)], ids=str)

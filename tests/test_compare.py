@@ -94,7 +94,7 @@ def test_is_marked_exact_and_plain_after_the_first_step(frame):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({}, pdrisk.ParameterError, "exactly one of eps=, risk= and noise95="),
+        ({}, pdrisk.ParameterError, "exactly one of eps=, risk=, success= and noise95="),
         ({"eps": 1, "noise95": 1}, pdrisk.ParameterError, "exactly one"),
         ({"eps": 1, "risk": 0.7}, pdrisk.ParameterError, "exactly one"),
         ({"noise95": 0}, pdrisk.ParameterError, "noise95 must be finite and above 0"),

@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from gaussian_curves import room
 from pdrisk._core.cells import Cells
 from pdrisk._core.lattice import Points
 from pdrisk._core.order import Max, Median, Min, Quantile
@@ -189,6 +190,10 @@ class TestPrivacy:
         spreads = [each for each in itertools.product(range(k + 1), repeat=3) if sum(each) <= k]
         together = max(sum(largest[r] for r in spread) for spread in spreads)
         assert 0.4 < together <= 1 + 1e-12
+        m = math.sqrt(mechanism.mu2_of(F(k)))
+        for records, more in itertools.product(multisets(size, 3), multisets(size, k)):
+            pair = (masses(mechanism, tuple(sorted(each))) for each in (records, (*records, *more)))
+            assert room(tuple(np.array([float(F(each, sum(own))) for each in own]) for own in pair), m) > -1e-9
 
     @pytest.mark.parametrize("q", [*QUANTILES, *EXTREMES], ids=str)
     @pytest.mark.parametrize("eps", [F(1, 5), F(1), F(3)], ids=str)
@@ -199,7 +204,9 @@ class TestPrivacy:
             own = masses(mechanism, records)
             for other in neighbours(records, 4):
                 theirs = masses(mechanism, tuple(sorted(other)))
-                apart = sum(abs(p / sum(own) - t / sum(theirs)) for p, t in zip(own, theirs, strict=True)) / 2
+                law = tuple(np.array([float(F(m, sum(each))) for m in each]) for each in (own, theirs))
+                assert room(law, mechanism.mu) > -1e-9
+                apart = np.abs(np.subtract(*law)).sum() / 2
                 reached = max(reached, (1 + apart) / 2)
         assert 0.5 < reached <= mechanism.success + 1e-12
 

@@ -8,13 +8,14 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtr, ndtri
 
 import pdrisk
+from gaussian_curves import room
 from pdrisk._core.order import Max, Median, Min, Quantile
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk.engines.numpy.grouped import summary_of_groups
-from pdrisk.risk import posterior
 from test_exponential import exact_score, multisets, neighbours, places_of, summarised
 
 F = Fraction
@@ -137,12 +138,18 @@ class TestPrivacy:
     def test_success_is_never_exceeded(self, statistic):
         """By the best attacker, who sees the answer and both ends."""
         mechanism, reached = mechanism_of(statistic, 3, 3), 0.0
+        m = mechanism.mu
         for records in multisets(3, 2):
             own = self.joint(mechanism, records)
             for other in neighbours(records, 3):
-                apart = np.abs(own - self.joint(mechanism, other)).sum() / 2
+                law = own, self.joint(mechanism, other)
+                assert room(law, m) > -1e-9
+                apart = np.abs(np.subtract(*law)).sum() / 2
                 reached = max(reached, (1 + apart) / 2)
-        assert 0.55 < reached <= mechanism.success == posterior(1.5)
+        # Each choice has m = 2 z(1/(1 + e^(eps/6))), or eps/4 for one end alone: squares of m add up.
+        choices = len(mechanism._choices)
+        m = -2 * math.sqrt(choices) * ndtri(1 / (1 + math.exp(1.5 / choices)))
+        assert 0.55 < reached <= mechanism.success == pytest.approx(ndtr(m / 2))
 
     def loss(self, mechanism, one, other):
         ratios = [log_ratios(choice, one, other) for choice in mechanism._choices]
@@ -193,7 +200,7 @@ class TestAnswers:
         assert "the rest chooses the ends" in " ".join(release.explain("publication").split())
         for audience in ("participant", "analyst", "curator", "publication"):
             assert "nan" not in release.explain(audience)
-        assert release.risk.success == pytest.approx(posterior(1.5))
+        assert release.risk.success == pytest.approx(0.705507, abs=1e-6)  # Phi(sqrt(3) m / 2), m of one choice at eps 1
         assert 0.5 < release.curator.loss <= 3
 
     def test_others_have_it_for_nothing(self):

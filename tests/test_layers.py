@@ -12,8 +12,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "pdrisk"
 LAYERS = [
     {"errors", "_printing", "_digits", "_caller_frame", "_imported"},
     {"_core"},
-    {"risk", "_mechanisms", "_guard", "_atomic_file", "datasets"},
-    {"_model"},
+    {"_mechanisms", "_guard", "_atomic_file", "datasets"},
+    {"risk", "_model"},
     {"engines"},
     {"_ledger"},
     {"_answer", "attack"},

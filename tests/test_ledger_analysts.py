@@ -258,17 +258,28 @@ class TestOnAServer:
     def test_an_older_ledger(self, url, monkeypatch):
         """An analyst cannot bring it forward, and is told who can; what was paid under other names stays."""
         from pdrisk._ledger import postgres, postgres_tables
+        from pdrisk._ledger.account import Account
         from pdrisk._ledger.postgres import PostgresStore
         from pdrisk._ledger.tables import TABLES
 
+        record = Account.record
+
+        def without_mu(self, event, body, *eps):
+            return record(self, event, {name: value for name, value in body.items() if name != "mu2"}, *eps)
+
         with monkeypatch.context() as old:
-            tables_of_old = {1: TABLES[1], 2: (*TABLES[2], *TABLES[4])}  # with the column that is written since
+            tables_of_old = {
+                1: TABLES[1],
+                2: (*TABLES[2], *TABLES[4], *TABLES[5]),
+            }  # with columns that are written since
             old.setattr(postgres_tables, "TABLES", tables_of_old)
             old.setattr(postgres_tables, "VERSION", 2)
             old.setattr(postgres, "VERSION", 2)
             old.setattr(PostgresStore, "analyst", None)
+            old.setattr(Account, "record", without_mu)
             count(opened(url, "ann", eps=9, each_analyst={"eps": 1}), 0.6)
-        run(url, "ALTER TABLE pdrisk.spending DROP COLUMN delta")
+        run(url, "ALTER TABLE pdrisk.spending DROP COLUMN delta, DROP COLUMN mu2")
+        run(url, "ALTER TABLE pdrisk.curator_people DROP COLUMN mu2")
         with role(url) as (own, name):
             run(url, re.sub(r"\banalysts\b", name, grants()))
             with pytest.raises(pdrisk.LedgerError, match="Have the ledger's owner open it once"):

@@ -83,7 +83,8 @@ IN_SQL = {
 
 
 COLUMNS = [
-    *("time", "analyst", "event", "asked", "eps", "delta", "total", "query", "bounds", "mechanism", "of", "reason"),
+    *("time", "analyst", "event", "asked", "eps", "delta", "mu", "total", "query", "bounds", "mechanism", "of"),
+    *("reason", "publication"),
 ]
 
 
@@ -141,11 +142,12 @@ SUMS = {
     "less eps": "UPDATE spending SET eps = '1/100' WHERE analyst = ''",
     "fewer queries": "UPDATE spending SET queries = 0 WHERE analyst = 'ann' AND period = ''",
     "a delta": "UPDATE spending SET delta = '1/1000' WHERE analyst = 'ann'",
+    "less of m": "UPDATE spending SET mu2 = '1/1000' WHERE analyst = ''",
     "none": "DELETE FROM spending",
     "none of a day": "DELETE FROM spending WHERE length(period) = 10",
     "of somebody else": "UPDATE spending SET analyst = 'eve' WHERE analyst = 'ann'",
     "of another month": "UPDATE spending SET period = '2000-01' WHERE length(period) = 7",
-    "one more": "INSERT INTO spending VALUES ('survey', 'eve', '', '0', 0, '0')",
+    "one more": "INSERT INTO spending VALUES ('survey', 'eve', '', '0', 0, '0', '0')",
     **{
         f"{value} for eps": f"UPDATE spending SET eps = {value}"
         for value in ("'much'", "''", "'1/0'", "x'ff'", "'nan'")

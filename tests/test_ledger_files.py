@@ -17,6 +17,7 @@ import pdrisk
 from ledgers import at_work, count
 from pdrisk._cli import main
 from pdrisk._ledger.records import chained
+from pdrisk._ledger.success import mu2_of_pure
 
 START = datetime.datetime(2190, 1, 30, tzinfo=datetime.UTC)
 
@@ -125,11 +126,16 @@ class TestFiles:
             rows.append((*row, before))
             for window in ("", time[:7], time[:10]):
                 spent[window] = spent.get(window, 0) + 1
-        sums = [("survey", who, at, str(Fraction(n, 10**6)), n) for who in ("", "ann") for at, n in spent.items()]
+        each = mu2_of_pure(Fraction(1, 10**6))  # as the records of older versions, which do not say it
+        sums = [
+            ("survey", who, at, str(Fraction(n, 10**6)), n, str(n * each))
+            for who in ("", "ann")
+            for at, n in spent.items()
+        ]
         with closing(sqlite3.connect(path)) as other:
             other.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             other.executemany(
-                "INSERT INTO spending (dataset, analyst, period, eps, queries) VALUES (?, ?, ?, ?, ?)", sums
+                "INSERT INTO spending (dataset, analyst, period, eps, queries, mu2) VALUES (?, ?, ?, ?, ?, ?)", sums
             )
             other.commit()
         assert (ledger.remaining().eps, ledger.history()["total"].iloc[-1]) == (0.900001, 0.099999)

@@ -78,6 +78,9 @@ def life(where, other, names, folder):
         lambda: pdrisk.sql("SELECT COUNT(*) FROM people WHERE age > 40", eps=0.3, ledger=ledger, people=people()).shape,
         lambda: ledger.amend(eps=3, queries=20, policy={}),
         lambda: ledger.amend(queries=-1),
+        lambda: ledger.amend(success=0.9),
+        lambda: count(ledger.reserve([{"eps": 0.1}] * 2, purpose="planned"), 0.1).eps,
+        lambda: [held.close() for held in ledger.reservations()],
         lambda: count(bob, 0.125, by="sex", keys=["f", "ü'\""]).shape,
         lambda: people().dprisk.agg({"age": ["max", "mean"]}, eps=1, bounds=(0, 99), ledger=ledger).shape,
         lambda: count(bob, 1.2),
@@ -106,7 +109,7 @@ class TestLikeAFile:
             run(url, f"GRANT USAGE ON SCHEMA pdrisk TO {name}", f"GRANT ALL ON ALL TABLES IN SCHEMA pdrisk TO {name}")
             names = [urlsplit(url).username, name]
             on_server, in_file = life(url, other, names, tmp_path), life(path, path, names, tmp_path)
-        assert len(on_server) == 20 and on_server == in_file
+        assert len(on_server) == 23 and on_server == in_file
 
     def test_values_come_back_as_they_were_written(self, url):
         with opened(url, eps=1)._store.writing() as ask:

@@ -16,10 +16,13 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from pdrisk._core.gaussian import mu_of_pure
 from postgres_databases import connections
 
 FRAME = pd.DataFrame({"age": [30, 41, 52]})
 TRIES, EACH, HANDS = 50, 0.05, 8
+TWENTY = {"eps": {"eps": 1}, "success": {"success": 0.5564}}  # enough for 20 counts of eps 0.05, and not for 21
+PLENTY = {"eps": {"eps": 10**6}, "success": {"success": 1 - 1e-12}}
 
 
 def opened(store, analyst="ann", **limits):
@@ -34,7 +37,7 @@ def accepted(own) -> int:
     for _ in range(TRIES):
         try:
             FRAME.dprisk.count(eps=EACH, ledger=own)
-        except pdrisk.BudgetExceededError:
+        except (pdrisk.BudgetExceededError, pdrisk.PolicyError):
             continue
         answers += 1
     return answers
@@ -49,6 +52,20 @@ def opening(store, _, start, results):
     start.wait()
     opened(store, eps=1)
     results.put(0)
+
+
+def reserving(store, number, start, results):
+    """Set aside for two answers, give two, and one more that is refused; then those who may go on."""
+    ledger = opened(store, f"analyst {number}")
+    start.wait()
+    answers = 0
+    try:
+        with ledger.reserve([{"eps": EACH}] * 2, purpose="two") as held:
+            answers = accepted(held)
+            held.close()
+    except pdrisk.BudgetExceededError:
+        pass
+    results.put(answers)
 
 
 def at_once(warm, work, store):
@@ -68,6 +85,24 @@ def delivering(store, answers):
     ledger = opened(store)
     while True:
         FRAME.dprisk.count(eps=EACH, ledger=ledger)
+        os.write(answers.fileno(), b"!")
+
+
+def delivering_reserved(store, answers):
+    """The same from what a process set aside that is gone."""
+    (held,) = opened(store).reservations()
+    while True:
+        FRAME.dprisk.count(eps=EACH, ledger=held)
+        os.write(answers.fileno(), b"!")
+
+
+def setting_aside(store, answers):
+    """Set aside, ask and give back until killed."""
+    ledger = opened(store)
+    while True:
+        with ledger.reserve([{"eps": EACH}] * 2, purpose="until killed") as held:
+            FRAME.dprisk.count(eps=EACH)
+        held.close()
         os.write(answers.fileno(), b"!")
 
 
@@ -99,12 +134,27 @@ class TestContention:
         assert sum(answers) == 20
         events = ledger.history()["event"].value_counts()
         assert (events["paid"], events["refused"]) == (20, HANDS * TRIES - 20)
-        assert (ledger.remaining().eps, ledger.verify()[0]) == (0, HANDS * TRIES + 1)
+        left = ledger.remaining()
+        assert left.eps == 0 if left.eps is not None else 0 < left.mu2 < mu_of_pure(EACH) ** 2
+        assert ledger.verify()[0] == HANDS * TRIES + 1
 
     @pytest.mark.slow
-    def test_processes(self, store, warm):
-        ledger = opened(store, eps=1)
+    @pytest.mark.parametrize("limits", TWENTY.values(), ids=TWENTY)
+    def test_processes(self, store, warm, limits):
+        ledger = opened(store, **limits)
         self.all_spent(ledger, at_once(warm, asking, store))
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("limits", TWENTY.values(), ids=TWENTY)
+    def test_reservations(self, store, warm, limits):
+        """What is set aside is there for whoever set it aside, and for nobody else."""
+        ledger = opened(store, **limits)
+        assert at_once(warm, reserving, store) == [2] * HANDS
+        for _ in range(20 - 2 * HANDS):
+            FRAME.dprisk.count(eps=EACH, ledger=ledger)
+        with pytest.raises(pdrisk.BudgetExceededError):
+            FRAME.dprisk.count(eps=EACH, ledger=ledger)
+        assert ledger.reservations() == [] and ledger.verify()
 
     @pytest.mark.slow
     def test_opened_by_all_at_once(self, store, warm):
@@ -112,8 +162,9 @@ class TestContention:
         assert opened(store).verify()[0] == 1
 
     @pytest.mark.slow
-    def test_threads(self, store):
-        ledger, start, answers = opened(store, eps=1), threading.Barrier(HANDS), []
+    @pytest.mark.parametrize("limits", TWENTY.values(), ids=TWENTY)
+    def test_threads(self, store, limits):
+        ledger, start, answers = opened(store, **limits), threading.Barrier(HANDS), []
 
         def work():
             start.wait()
@@ -129,10 +180,11 @@ class TestContention:
             assert connections(store) == 1
 
     @pytest.mark.slow
-    def test_forks(self, path):
+    @pytest.mark.parametrize("limits", TWENTY)
+    def test_forks(self, path, limits):
         """The ledger was opened and used before; children and parent go on with the same object."""
         text = """
-            ledger = pdrisk.Ledger(sys.argv[1], dataset="survey", eps=1)
+            ledger = pdrisk.Ledger(sys.argv[1], dataset="survey", eps=1, **eval(sys.argv[2]))
             ask = lambda: pd.DataFrame({"x": [1]}).dprisk.count(eps=0.01, ledger=ledger)
             ask()
             held = ledger._store._connection()
@@ -145,7 +197,8 @@ class TestContention:
                 ask()
             print(*(os.wait()[1] for _ in range(4)), ledger.verify()[0])
         """
-        assert script(text, path) == ["0", "0", "0", "0", "27"]
+        own = {} if limits == "eps" else {"success": 0.9}
+        assert script(text, path, own) == ["0", "0", "0", "0", "27"]
         assert opened(path).remaining().eps == 0.74
 
 
@@ -153,11 +206,16 @@ class TestKilled:
     """Whoever is killed at whatever moment leaves a whole ledger, in which every delivered answer is paid."""
 
     @pytest.mark.slow
-    def test_at_random_moments(self, store, warm):
-        ledger, delivered, kills = opened(store, eps=10**6), 0, 20
+    @pytest.mark.parametrize("limits", PLENTY.values(), ids=PLENTY)
+    @pytest.mark.parametrize("work", [delivering, delivering_reserved], ids=["ledger", "reservation"])
+    def test_at_random_moments(self, store, warm, limits, work):
+        ledger, delivered, kills = opened(store, **limits), 0, 20
+        if work is delivering_reserved:
+            ledger.reserve([{"eps": EACH}] * 5000, purpose="until killed")
+        first = ledger.verify()[0]
         for kill in range(kills):
             receiver, sender = warm.Pipe(duplex=False)
-            process = warm.Process(target=delivering, args=(store, sender))
+            process = warm.Process(target=work, args=(store, sender))
             process.start()
             sender.close()
             if kill % 4:
@@ -172,9 +230,36 @@ class TestKilled:
                 pass
             paid = ledger.history()["event"].eq("paid").sum()
             assert delivered <= paid <= delivered + kill + 1
-            assert ledger.verify()[0] == 1 + paid
+            assert ledger.verify()[0] == first + paid
+            for held in ledger.reservations():
+                assert held.left.queries == 5000 - paid
         assert delivered >= kills // 2
         FRAME.dprisk.count(eps=EACH, ledger=opened(store))
+
+    @pytest.mark.slow
+    def test_while_setting_aside(self, store, warm):
+        """What was set aside and is not given back is still there to be closed; nothing is lost or counted twice."""
+        ledger, kills = opened(store, eps=100, success=1 - 1e-9), 12
+        for kill in range(kills):
+            receiver, sender = warm.Pipe(duplex=False)
+            process = warm.Process(target=setting_aside, args=(store, sender))
+            process.start()
+            sender.close()
+            if kill % 4:
+                os.read(receiver.fileno(), 1)
+            time.sleep(random.uniform(0, 0.1))
+            os.kill(process.pid, signal.SIGKILL)
+            process.join()
+            receiver.close()
+            with ledger._store.writing():
+                pass
+            left, paid = ledger.remaining(), int(ledger.history()["event"].eq("paid").sum())
+            assert left.spent == pytest.approx(EACH * paid) and ledger.verify()
+            assert left.eps + left.reserved + left.spent == pytest.approx(100)
+        assert 0 < len(ledger.reservations()) <= kills
+        for held in ledger.reservations():
+            held.close()
+        assert ledger.remaining().eps == pytest.approx(100 - EACH * paid) and ledger.verify()
 
     @pytest.mark.slow
     def test_interrupted_while_waiting(self, path):

@@ -1,6 +1,7 @@
 """A ledger: who may change its limits, what its owner allows, the order of things, and what happens when they fail."""
 
 import asyncio
+import math
 import pickle
 import sqlite3
 import warnings
@@ -12,6 +13,7 @@ import pytest
 
 import pdrisk
 from ledgers import opened_by_owner, typed
+from pdrisk._core.gaussian import mu_of_pure, success_of
 from pdrisk._core.risk import posterior
 from pdrisk._core.statistics import Mean
 from pdrisk._core.universe import Universe
@@ -495,7 +497,10 @@ def test_what_is_withheld_has_no_interval(book, noiseless):
 def test_whether_an_answer_was_given_tells_too(book):
     """Who sees that it is withheld or not learns from the noisy number of people: the worst case bounds both."""
     release = people().dprisk.mean("age", eps=0.4, bounds=(0, 99), ledger=book(eps=1, policy=LOOKING))
-    assert release.risk.worst_case == release.risk.success == float(posterior(0.5))
+    assert release.risk.worst_case == float(posterior(0.5))
+    alone = people().dprisk.mean("age", eps=0.4, bounds=(0, 99)).risk.mu
+    assert release.risk.mu == pytest.approx(math.hypot(alone, mu_of_pure(0.1)), rel=1e-9)
+    assert release.risk.success == pytest.approx(success_of(release.risk.mu**2), rel=1e-9)
 
 
 def test_rounded_answers_stay_within_their_range(book, noiseless):

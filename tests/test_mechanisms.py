@@ -386,7 +386,7 @@ class TestSuccess:
 
     @pytest.mark.parametrize("name", MECHANISMS)
     def test_it_lies_between_a_coin_and_the_worst_case(self, name):
-        statistic = {"geometric": Count(), "bernstein": Var()}.get(name, Mean())
+        statistic = {"geometric": Count(), "bernstein": Var(), "exponential_interval": Median()}.get(name, Mean())
         for eps in (0.01, 1, 5):
             mechanism = calibrated(name, statistic, Universe(0.0, 1.0), Fraction(eps))
             assert 0.5 < mechanism.success <= 1 / (1 + math.exp(-eps)) + 1e-15

@@ -234,7 +234,7 @@ class TestAllThatIsMissing:
     def test_one_alone_is_told_at_length(self):
         with pytest.raises(ParameterError, match=r"^mean\(x\) needs bounds, .*suggest_bounds"):
             people().dprisk.mean("x", eps=1)
-        with pytest.raises(ParameterError, match=r"^pass exactly one of eps= and risk="):
+        with pytest.raises(ParameterError, match=r"^pass exactly one of eps=, risk= and success="):
             people().dprisk.count()
         with pytest.raises(ParameterError, match=r"^corr\(x, y\) needs bounds of column 'x'"):
             people().dprisk.corr("x", "y", eps=1)

@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtr, ndtri
 
 import pdrisk
 from ledgers import typed
@@ -25,6 +26,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 DELTA = 1e-6
 PRIVATE = {"keys": "private", "delta": DELTA}
 SHOWN, HIDDEN = ["north", "south"], ["Utsira", "Fedje"]
+
+
+def with_delta(*eps):
+    """How often an attacker is right by counts at these eps, and by what delta tells: squares of m add up."""
+    m = math.hypot(*(2 * ndtri(1 / (1 + math.exp(each))) for each in eps))
+    return DELTA + (1 - DELTA) * ndtr(m / 2)
 
 
 def people():
@@ -230,7 +237,8 @@ class TestSQL:
         answer = pdrisk.sql(self.QUERY, eps=5, t=people(), risk_columns=True, **BOUNDS, **PRIVATE)
         assert answer["town"].tolist() == SHOWN
         assert answer["n"].tolist() == pytest.approx([200, 300], abs=60)
-        assert answer[["n_delta", "n_success"]].to_numpy().tolist() == [[DELTA, success_bound(3.75, DELTA)]] * 2
+        expected = [DELTA, pytest.approx(with_delta(1.25, 2.5))]
+        assert answer[["n_delta", "n_success"]].to_numpy().tolist() == [expected] * 2
         assert not any(name.endswith("worst_case") for name in answer)
 
     def test_nobody_is_shown(self):
@@ -300,7 +308,9 @@ class TestRisk:
 
     def test_table(self):
         table = people().dprisk.count(eps=1, by="town", **PRIVATE)
-        assert set(table["success"]) == {success_bound(1.0, DELTA)} and set(table["delta"]) == {DELTA}
+        assert table["success"].tolist() == pytest.approx([with_delta(0.5, 0.5)] * 2)
+        assert with_delta(0.5, 0.5) < success_bound(1.0, DELTA)
+        assert set(table["delta"]) == {DELTA}
         said = Answer.from_attrs(table.attrs)
         assert said.delta == DELTA and math.isnan(said.lines[0].worst_case)
 

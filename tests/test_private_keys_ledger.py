@@ -200,6 +200,14 @@ class TestMemory:
         assert len(events(ledger, "paid")) == 6
         assert ledger.remaining().delta_spent == 6e-6
 
+    def test_least_groups_of_the_question_beside_those_of_the_policy(self, path):
+        """An answer that shows small groups is not given again to whoever asks for large ones alone."""
+        ledger = opened(path, delta=1e-5, policy={"least_group": {"size": 2, "eps": 1}})
+        d = self.dataset(ledger)
+        assert len(d.count(eps=9, **PRIVATE)) > 1 == len(d.count(eps=9, least_group=300, **PRIVATE))
+        assert d.count(eps=9, least_group=300, **PRIVATE).index.tolist() == ["sure"]
+        assert len(events(ledger, "paid")) == 2
+
     def test_nothing_kept_tells_of_groups_that_are_not_shown(self, path):
         ledger = opened(path, delta=1e-5, policy={"curator_facts": True})
         shown = set(self.dataset(ledger).count(eps=1, **PRIVATE).index)

@@ -25,7 +25,7 @@ CURATOR = (
     "n", "local_sensitivity", "loss", "two_worlds", "many_worlds", "identifiability", "clamped", "unlisted", "left_out"
 )  # fmt: skip
 PUBLIC = ("statistic", "column", "where", "where_trusted", "value", "low", "high", "noise95", "eps", "bounds")
-PUBLIC += ("mechanism", "scale", "unit", "global_sensitivity", "worst_case", "success")
+PUBLIC += ("mechanism", "scale", "unit", "global_sensitivity", "worst_case", "success", "mu")
 FRAME = pd.DataFrame({"distance": [3.0, 1, 10, 17], "age": 41})
 BOUNDS = {"eps": 1, "bounds": (1, 675), "mechanism": "laplace"}
 
@@ -85,10 +85,10 @@ class TestRelease:
                 setattr(MEAN, name, 1.0)
 
     def test_numbers(self):
-        # global sensitivity (675 - 1)/2; half-width 337 ln 20; posterior(1); 1 - exp(-1/2)/2
+        # global sensitivity (675 - 1)/2; half-width 337 ln 20; posterior(1); 1 - exp(-1/2)/2; 2 z(exp(-1/2)/2)
         assert (MEAN.global_sensitivity, MEAN.scale, MEAN.bounds) == (337, pytest.approx(337, rel=1e-8), (1, 675))
         assert MEAN.noise95 == pytest.approx(1009.5618, abs=1e-4)
-        assert dataclasses.astuple(MEAN.risk) == pytest.approx((0.731059, 0.696735), abs=1e-6)
+        assert dataclasses.astuple(MEAN.risk) == pytest.approx((0.731059, 0.696735, 1.030064), abs=1e-6)
         assert dataclasses.astuple(MEAN.curator) == pytest.approx(
             (4, 133.45, 133.45 / 337, 0.597725, 0.331232, 0.252979, 0, 0, 0), abs=1e-6
         )

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtr, ndtri
 
 import pdrisk
 from pdrisk._core.lattice import PLACES
@@ -78,7 +79,8 @@ class TestPrivacy:
             worst = 2 * float(pilot) * abs(i - j) + float(rest) * abs(i - j) * max(1 / max(c, 1 - c) for c in centres)
             places, unit = mechanism.worlds(np.array([i, j]), summary)
             assert worst <= abs(places[0] - places[1]) / unit + 1e-8
-        assert mechanism.success == pytest.approx(1 / (1 + math.exp(-2)))
+        m = math.hypot(*(2 * ndtri(math.exp(-each / 2) / 2) for each in (0.3, 1.7)))  # of both stages
+        assert mechanism.success == pytest.approx(ndtr(m / 2))
 
 
 class TestAnswers:

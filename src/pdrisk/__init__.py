@@ -45,6 +45,7 @@ from pdrisk.errors import (
 
 if TYPE_CHECKING:
     from pdrisk import attack, datasets, identifiability, study
+    from pdrisk._answer.tradeoff import tradeoff
     from pdrisk._audit import audit
     from pdrisk._functions import register
     from pdrisk._pandas.plan import plan
@@ -87,6 +88,7 @@ __all__ = [
     "sql",
     "statements",
     "study",
+    "tradeoff",
 ]
 
 __version__ = "0.1.0"
@@ -100,6 +102,7 @@ _LATER = {
     "register": "pdrisk._functions",
     "sql": "pdrisk._sql",
     "statements": "pdrisk._pandas.statements",
+    "tradeoff": "pdrisk._answer.tradeoff",
 }
 _SUBMODULES = {"attack", "datasets", "identifiability", "study"}
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import textwrap
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
@@ -10,7 +12,10 @@ from unicodedata import category
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DisplayedText", "inert", "preformatted", "printable"]
+__all__ = ["DisplayedText", "inert", "laid_out", "preformatted", "printable"]
+
+WIDTH = 110
+LABEL = 24  # characters; a longer label pushes its text to the right
 
 # What spreadsheets take for a formula, be it after blanks and signs that nobody sees; tab and line break begin a cell.
 FORMULA = re.compile(
@@ -53,6 +58,22 @@ class DisplayedText(str):
 def preformatted(text: str) -> str:
     """Text of several lines as HTML, for notebooks; long lines are wrapped."""
     return f'<pre style="white-space:pre-wrap">{escape(text)}</pre>'
+
+
+def laid_out(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    """Labels and texts in two columns under a title, which may be empty."""
+    widest = min(max(len(label) for label, _ in rows), LABEL)
+    lines = [title] if title else []
+    for label, text in rows:
+        lines += textwrap.wrap(
+            text,
+            WIDTH,
+            initial_indent=f"  {label:<{widest}}  ",
+            subsequent_indent=" " * (widest + 4),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
 
 
 def inert(table: pd.DataFrame) -> pd.DataFrame:

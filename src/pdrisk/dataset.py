@@ -326,6 +326,7 @@ class Dataset(HeldData):
         query: str,
         *,
         eps: Eps | None = None,
+        success: float | None = None,
         bounds: Bounds | None = None,
         keys: Keys | None = None,
         delta: float | None = None,
@@ -364,7 +365,7 @@ class Dataset(HeldData):
         if self._of_tables is not None:
             people = self._of_tables.asked(people)
         table: pd.DataFrame = self._shown(answered(
-            query, self._given.sources(self._public), eps=eps, bounds=bounds, keys=keys, delta=delta,
+            query, self._given.sources(self._public), eps=eps, success=success, bounds=bounds, keys=keys, delta=delta,
             least_group=least_group, ledger=self._payer(ledger), fresh=fresh, params=params, mechanism=mechanism,
             interval=interval, clip=clip, risk_columns=risk_columns, people=people, dataset=self._identity,
             curator=self._defaults["curator"] if curator is None else curator,

@@ -93,7 +93,7 @@ class BudgetExceededError(PdriskError, RuntimeError):
     Attributes
     ----------
     requested, remaining, missing : Fraction
-        Amounts asked for, left, and lacking: eps in nats, delta, or numbers of queries.
+        Amounts asked for, left, and lacking: eps in nats, delta, squares of mu, or numbers of queries.
     """
 
     def __init__(self, message: str, requested: Fraction, remaining: Fraction, missing: Fraction) -> None:

@@ -3,6 +3,7 @@
 from pdrisk._core.risk import METRICS, Risk, epsilon_for, metrics, posterior, privacy_loss
 from pdrisk._core.worlds import exact_identifiability, tight_epsilon
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
+from pdrisk._model.gaussian import mu, success_of
 
 __all__ = [
     "METRICS",
@@ -11,7 +12,9 @@ __all__ = [
     "epsilon_for",
     "exact_identifiability",
     "metrics",
+    "mu",
     "posterior",
     "privacy_loss",
+    "success_of",
     "tight_epsilon",
 ]

@@ -57,6 +57,8 @@ class AnswerLine:
         The points that all values were clipped at, which a share of eps found. ``name`` says them, too.
     eps_groups : float
         How much of ``eps`` chose the groups that are shown.
+    mu : float
+        That of `Risk`; NaN in what was kept before there was one.
     """
 
     name: str
@@ -80,6 +82,7 @@ class AnswerLine:
     other_bounds: tuple[float, float] | None = None
     clip: tuple[float, float] | None = None
     eps_groups: float = 0.0
+    mu: float = float("nan")
 
     @classmethod
     def of(
@@ -103,6 +106,7 @@ class AnswerLine:
             noise95=float(reaches.max()) if len(reaches) else float("nan"),
             worst_case=noisy.risk.worst_case,
             success=noisy.risk.success,
+            mu=noisy.risk.mu,
             rounded_to=noisy.rounded_to,
             rank95=mechanism.rank95,
             step=mechanism.step,
@@ -116,7 +120,7 @@ class AnswerLine:
     @property
     def risk(self) -> Risk:
         """The publishable risks."""
-        return Risk(self.worst_case, self.success)
+        return Risk(self.worst_case, self.success, self.mu)
 
     def bounds_as(self, form: str, column: str = "{column}: {range}") -> str:
         """The bounds as text, "" without any; for two columns those of each, with its name.

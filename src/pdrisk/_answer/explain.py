@@ -13,6 +13,7 @@ from pdrisk._answer.answer import NO_ANSWER, Answer, AnswerLine
 from pdrisk._answer.curator import Curator, Exposed
 from pdrisk._answer.release import Release
 from pdrisk._answer.words import explained
+from pdrisk._answer.words.ledger import explained_ledger
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.order import Quantile
 from pdrisk._core.risk import most_exposed_first, privacy_loss
@@ -25,7 +26,7 @@ __all__ = ["explain"]
 
 @own_errors
 def explain(
-    answer: Release | pd.DataFrame,
+    answer: Release | pd.DataFrame | None = None,
     audience: str = "participant",
     so_far: object = None,
     *,
@@ -36,8 +37,9 @@ def explain(
 
     Parameters
     ----------
-    answer : Release, DataFrame, or Polars or Arrow table
-        As pdrisk returned it. Groups cost their eps once, since everybody is in at most one.
+    answer : Release, DataFrame, or Polars or Arrow table, optional
+        As pdrisk returned it. Groups cost their eps once, since everybody is in at most one. Without it the text is
+        about all answers that the ledger ``so_far`` pays for, those to come included where it has a limit.
     audience : {"participant", "analyst", "curator", "publication"}
         Reader of the text: a person who considers taking part, somebody who works with the values, somebody who may see
         the data, or the public, as a label.
@@ -82,6 +84,10 @@ def explain(
                 100. With it, at most 89 times out of 100.
       so far    this counts one release; losses add up, so every further one adds to it
     """
+    if answer is None and so_far is not None:
+        if prior is not None:
+            raise ParameterError("prior= is for one answer: of all together, an attacker starts from a coin's 1/2.")
+        return explained_ledger(so_far, audience, language)
     if isinstance(answer, Release):
         return answer.explain(audience, so_far, prior=prior, language=language)
     table = _in_pandas(answer)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.gaussian import mu_of_pure, promised, root, squared, success_of
 from pdrisk._core.once import once
 from pdrisk._core.risk import Risk, belief, success_bound
 from pdrisk._core.summary import FloatArray
@@ -39,6 +40,8 @@ class NoisyAnswers:
         By how much a person can change the answer, as a multiple of what one record can.
     selection : PartitionSelection or None
         What chose the groups that are shown, where keys are private.
+    mu2 : Fraction or None
+        `Query.mu2_at` of its release; None: that of any answer for this eps.
     """
 
     mechanism: Mechanism
@@ -47,6 +50,7 @@ class NoisyAnswers:
     looked: float = 0.0
     weight: Fraction = Fraction(1)
     selection: PartitionSelection | None = None
+    mu2: Fraction | None = None
 
     @property
     def eps(self) -> float:
@@ -57,10 +61,14 @@ class NoisyAnswers:
     @once
     def risk(self) -> Risk:
         """The publishable risks of the answer, and of whether it was given."""
+        own = squared(mu_of_pure(float(self.mechanism.eps_of(self.weight)))) if self.mu2 is None else self.mu2
+        total, paid = own + squared(mu_of_pure(self.looked)), self.eps + self.looked
         if self.selection is not None:
-            return Risk(float("nan"), success_bound(self.eps + self.looked, float(self.selection.delta)))
-        worst = float(belief(self.eps + self.looked, 0.5))
-        return Risk(worst, worst if self.looked else self.mechanism.success_of(self.weight))
+            total, delta = total + self.selection.mu2, self.selection.delta
+            return Risk(float("nan"), min(success_bound(paid, float(delta)), promised(total, delta)), root(total))
+        worst = float(belief(paid, 0.5))
+        success = worst if self.looked else self.mechanism.success_of(self.weight, total)
+        return Risk(worst, min(success, success_of(total)), root(total))
 
     @property
     def risk_columns(self) -> dict[str, float]:

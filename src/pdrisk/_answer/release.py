@@ -165,7 +165,7 @@ class Release(Arithmetic):
 
     @property
     def risk(self) -> Risk:
-        """Risks that may be published: ``worst_case`` and ``success``."""
+        """Risks that may be published: ``worst_case``, ``success`` and ``mu``."""
         return self._line.risk
 
     @property

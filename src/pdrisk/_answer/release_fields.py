@@ -45,6 +45,7 @@ def fields_of(release: Release) -> dict[str, Any]:
         "global_sensitivity": release.global_sensitivity,
         "worst_case": release.risk.worst_case,
         "success": release.risk.success,
+        "mu": release.risk.mu,
     } | {name: value for name, value in ruled.items() if value is not None}
 
 

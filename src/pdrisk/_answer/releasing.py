@@ -167,11 +167,18 @@ def released(
                 None if keys is None else list(map(key_text, keys)),
             )
         own = [noisy[release] for release in query.releases]
+        costs = list(map(query.mu2_at, query.leads, query.shares))
         releases = tuple(
             Released(
                 line,
                 NoisyAnswers(
-                    mechanisms[at], own[at], rules.base_of(line.statistic), looked[at], weight, query.selection
+                    mechanisms[at],
+                    own[at],
+                    rules.base_of(line.statistic),
+                    looked[at],
+                    weight,
+                    query.selection,
+                    costs[query.releases[at]],
                 ),
                 about,
             )

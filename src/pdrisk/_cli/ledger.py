@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 
 import pdrisk
 from pdrisk._ledger import store_at, verify
@@ -16,15 +17,19 @@ SHOWN = ["time", "analyst", "event", "asked", "eps", "delta", "total", "query"]
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    command.add_argument("action", choices=["show", "verify", "export"])
+    command.add_argument("action", choices=["show", "verify", "export", "statement"])
     command.add_argument("file", help="the ledger's file, or the URL of its server")
+    command.add_argument("publication", nargs="?", help="for statement: the name of a publication")
     command.add_argument("--dataset", help="which of several")
     command.add_argument("--head", help="NUMBER:HASH that verify printed before: what was cut off is found")
     command.add_argument("--to", help="for export: the .csv or .json file to write, instead of printing CSV")
+    command.add_argument("--format", choices=["text", "html", "json"], default="text", help="for statement")
 
 
 def ledger(chosen: argparse.Namespace) -> str:
     """The text of ``pdrisk ledger``."""
+    if (chosen.publication is None) == (chosen.action == "statement"):
+        raise pdrisk.ParameterError("statement, and no other action, takes the name of a publication after the file.")
     head = _head(chosen.head)
     if chosen.action == "verify":
         number, last = verify(store_at(chosen.file, known=True), head)
@@ -42,6 +47,10 @@ def ledger(chosen: argparse.Namespace) -> str:
         text = io.StringIO()
         book.export(text)
         return text.getvalue().rstrip("\n")
+    if chosen.action == "statement":
+        told = book.statement(chosen.publication)
+        ways = {"text": told.text, "html": told.html, "json": json.dumps(told.to_dict(), indent=1, ensure_ascii=False)}
+        return ways[chosen.format]
     history = book.history()
     shown = history.assign(time=history["time"].dt.strftime("%Y-%m-%d %H:%M:%S"), query=history["query"].fillna(""))
     columns = [name for name in SHOWN if name != "delta" or history["delta"].any()]

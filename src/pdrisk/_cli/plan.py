@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import re
+from typing import Any, Final
 
 import pdrisk
 from pdrisk._cli.arguments import Several, bounds
 
 __all__ = ["arguments", "plan"]
 
+WITH_TARGET: Final = re.compile(r"(.*\S)\s*(?:±|\+-)\s*([\d.eE+-]+)\s*(%?)\s*")
+
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    command.add_argument("questions", nargs="+", help="such as 'mean(distance)' 'quantile(0.9) of distance' 'count()'")
+    command.add_argument(
+        "questions", nargs="+",
+        help="such as 'mean(distance)' 'quantile(0.9) of distance' 'count()', or with the noise that is wanted: "
+        "'count() +- 5' 'mean(distance) +- 1%%'",
+    )  # fmt: skip
     command.add_argument("--n", type=int, required=True, help="about how many records there will be")
-    command.add_argument("--eps", type=float, default=1.0, help="privacy loss of all questions together (default: 1)")
+    command.add_argument("--eps", type=float, help="privacy loss of all questions together (default: 1)")
+    command.add_argument(
+        "--success", type=float, help="how often an attacker may be right at most, by all answers together, as 0.75"
+    )
     command.add_argument(
         "--bounds", type=bounds, action=Several, default=[], metavar="COLUMN=LO:HI",
         help="the range that values can have, as income=0:200000",
@@ -26,10 +37,36 @@ def arguments(command: argparse.ArgumentParser) -> None:
 
 def plan(chosen: argparse.Namespace) -> str:
     """The text of ``pdrisk plan``."""
-    table = pdrisk.plan(
-        chosen.questions, n=chosen.n, eps=chosen.eps, bounds=dict(chosen.bounds), groups=chosen.groups,
-        mechanism=chosen.mechanism, step=1 if chosen.whole else None,
+    targets = [WITH_TARGET.fullmatch(question) for question in chosen.questions]
+    questions: Any = chosen.questions
+    if any(targets):
+        questions = dict(map(_target, chosen.questions))
+    is_budget = chosen.success is not None or any(targets)
+    found: Any = pdrisk.plan(
+        questions, n=chosen.n, eps=1.0 if chosen.eps is None and not is_budget else chosen.eps,
+        success=chosen.success, bounds=dict(chosen.bounds), groups=chosen.groups, mechanism=chosen.mechanism,
+        step=1 if chosen.whole else None,
     )  # fmt: skip
+    if is_budget and not any(targets):
+        return repr(found)
+    if is_budget:
+        return f"{found!r}\n\nwhat all targets need, for so many times the noise:\n{_shown(found.frontier)}"
     for column in ("noise95", "noise95_widest"):
-        table[column] = ["not known" if noise != noise else f"± {noise:.4g}" for noise in table[column]]
-    return table.to_string(index=False, float_format=lambda number: f"{number:.4g}")
+        found[column] = ["not known" if noise != noise else f"± {noise:.4g}" for noise in found[column]]
+    return _shown(found)
+
+
+def _target(question: str) -> tuple[str, dict[str, float]]:
+    """A question and the noise that is wanted of it; none of one without."""
+    read = WITH_TARGET.fullmatch(question)
+    if read is None:
+        return question, {}
+    try:
+        number = float(read[2])
+    except ValueError:
+        raise pdrisk.ParameterError(f"{question!r} has no number after its ±: write 'count() +- 5'.") from None
+    return read[1], {"relative": number / 100} if read[3] else {"noise95": number}
+
+
+def _shown(table: Any) -> str:
+    return str(table.to_string(index=False, float_format=lambda number: f"{number:.4g}"))

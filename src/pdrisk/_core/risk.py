@@ -237,10 +237,15 @@ class Risk:
         belief has no bound below 1.
     success : float
         How often the best such attacker is right, over all noisy values. It depends on eps and the mechanism alone.
+    mu : float
+        The m of Gaussian differential privacy: of several answers, squares of m add up, and by all of them together
+        such an attacker is right as often as ``pdrisk.risk.success_of([mu, ...])`` at most, if a limit of that was set
+        beforehand (``Ledger(success=)``) or what each answer costs. Where keys are private, delta comes besides.
     """
 
     worst_case: float
     success: float
+    mu: float = float("nan")
 
 
 def metrics(

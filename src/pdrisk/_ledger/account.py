@@ -10,19 +10,22 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from pdrisk._core.once import once
-from pdrisk._ledger.audit import EVERYBODY, period, spent_of
 from pdrisk._ledger.curator import Odometer
-from pdrisk._ledger.limits import WINDOWS, Spent, check, payable, shown
+from pdrisk._ledger.limits import WINDOWS, Limits, Spent, check, payable, shown
 from pdrisk._ledger.memory import Noisy, answer_of
-from pdrisk._ledger.names import folded
+from pdrisk._ledger.names import folded, names_of
+from pdrisk._ledger.price import fitting, price_of
 from pdrisk._ledger.question import name_of
-from pdrisk._ledger.records import NEWEST, START, chained, digest
-from pdrisk._ledger.rules import Rules
-from pdrisk._ledger.store import Ask, Rows, decoded
+from pdrisk._ledger.records import NEWEST, START, chained, digest, exact
+from pdrisk._ledger.replay import EVERYBODY, period, spent_of
+from pdrisk._ledger.reserved import RESERVED, Held
+from pdrisk._ledger.rules import Rules, largest
+from pdrisk._ledger.store import Ask, Rows, decoded, number_in, text_in
+from pdrisk._ledger.success import mu2_of_pure
 from pdrisk._model.query import Query
 from pdrisk.errors import LedgerError, ParameterError, PolicyError
 
-__all__ = ["Account", "known_as", "names_of"]
+__all__ = ["Account"]
 
 Declared = TypeVar("Declared")
 
@@ -54,6 +57,14 @@ class Account:
         rows = self.ask("SELECT limits FROM datasets WHERE name = ?", (self.dataset,))
         return decoded(self.place, lambda: Rules.stored(rows[0][0]))
 
+    def largest(self, name: str) -> Fraction | None:
+        """The largest value that a limit of all together ever had, if it is set."""
+        rows = self.ask(
+            "SELECT body FROM records WHERE dataset = ? AND event IN ('opened', 'amended') ORDER BY seq",
+            (self.dataset,),
+        )
+        return decoded(self.place, lambda: largest([json.loads(body)["limits"]["whole"] for (body,) in rows], name))
+
     @once
     def now(self) -> datetime.datetime:
         """The time: that of the clock or of the last record, whichever is later, so that no window is opened twice."""
@@ -61,16 +72,40 @@ class Account:
         rows = self.ask("SELECT time FROM records WHERE seq = (SELECT max(seq) FROM records)")
         return decoded(self.place, lambda: max([now, *(datetime.datetime.fromisoformat(time) for (time,) in rows)]))
 
-    def spent(self) -> dict[str, dict[str, Spent]]:
+    def paid(self) -> dict[str, dict[str, Spent]]:
         """Spending of all together, and of the analyst, in each window."""
-        return {who: {window: self._spent(who, window) for window in WINDOWS} for who in (EVERYBODY, self.analyst)}
+        return {
+            who: {window: self._spent(who, period(window, self.now)) for window in WINDOWS}
+            for who in (EVERYBODY, self.analyst)
+        }
 
-    def _spent(self, who: str, window: str) -> Spent:
+    def spent(self) -> dict[str, dict[str, Spent]]:
+        """The same with what is set aside for questions to come."""
+        return self._with_reserved(self.paid())
+
+    def _with_reserved(self, paid: dict[str, dict[str, Spent]]) -> dict[str, dict[str, Spent]]:
+        found = {who: dict(windows) for who, windows in paid.items()}
+        for held in self.reservations():
+            for who in (EVERYBODY, self.analyst) if held.is_of(self.analyst) else (EVERYBODY,):
+                found[who][""] += held.left
+        return found
+
+    def _spent(self, who: str, at: str) -> Spent:
         rows = self.ask(
-            "SELECT eps, queries, delta FROM spending WHERE dataset = ? AND analyst = ? AND period = ?",
-            (self.dataset, who, period(window, self.now)),
+            "SELECT eps, queries, delta, mu2 FROM spending WHERE dataset = ? AND analyst = ? AND period = ?",
+            (self.dataset, who, at),
         )
-        return decoded(self.place, lambda: spent_of(*rows[0]) if rows else Spent())
+        found = decoded(self.place, lambda: spent_of(*rows[0]) if rows else Spent())
+        return replace(found, mu2=self._mu2_of_old(who, at)) if rows and rows[0][3] is None else found
+
+    def _mu2_of_old(self, who: str, at: str) -> Fraction:
+        """The m^2 of what was paid before it was written down: that of the eps of each query."""
+        rows = self.ask(
+            "SELECT eps, count(*) FROM records WHERE dataset = ? AND event = 'paid' AND (analyst = ? OR ? = '') "
+            "AND substr(time, 1, ?) = ? GROUP BY eps",
+            (self.dataset, who, who, len(at), at),
+        )
+        return decoded(self.place, lambda: sum((mu2_of_pure(exact(eps)) * number for eps, number in rows), Fraction(0)))
 
     # --- Writing down -----------------------------------------------------------------------------------------------
 
@@ -126,34 +161,43 @@ class Account:
         self.ask("UPDATE datasets SET limits = ? WHERE name = ?", (rules.text, self.dataset))
         self.record("amended", {"limits": json.loads(rules.text)})
 
-    def pay(self, query: Query, rules: Rules, body: dict[str, Any]) -> int:
-        """Check, record and spend what a query costs under these rules; returns the number of the record.
+    def pay(self, query: Query, rules: Rules, body: dict[str, Any], reservation: int | None = None) -> int:
+        """Check, record and spend what a query costs, from a reservation if one pays; returns the record's number.
 
         Raises
         ------
         BudgetExceededError
             If a limit is in the way; nothing is written then.
+        PolicyError
+            If it costs delta, and the dataset has no budget of that; or if the reservation is another's, or has ended.
         """
-        cost, spent = self.after(query, rules, self.spent())
-        if query.delta:
-            body = body | {"delta": str(payable(query.delta))}
-        seq = self.record("paid", body, cost)
-        for who, windows in spent.items():
-            for window, after in windows.items():
-                self.ask(
-                    "INSERT INTO spending (dataset, analyst, period, eps, queries, delta) VALUES (?, ?, ?, ?, ?, ?) "
-                    "ON CONFLICT (dataset, analyst, period) DO UPDATE SET eps = excluded.eps, "
-                    "queries = excluded.queries, delta = excluded.delta",
-                    (self.dataset, who, period(window, self.now), str(after.eps), after.queries, str(after.delta)),
-                )
-            if self._spent(who, "") != windows[""]:
-                raise LedgerError(f"{self.place} does not keep what is written; nothing was answered.")
+        held = None if reservation is None else self.held(reservation)
+        paid = self.paid()
+        cost = self.cost_of(query, rules, self._with_reserved(paid) if held is None else paid, held)
+        body = body | {"mu2": str(cost.mu2)} | ({"delta": str(cost.delta)} if cost.delta else {})
+        seq = self.record("paid", body if held is None else body | {"reservation": held.number}, cost.eps)
+        for who, windows in paid.items():
+            for window, before in windows.items():
+                self._write_spent(who, period(window, self.now), before + cost)
+        if held is not None:
+            self._write_spent(EVERYBODY, held.period, held.after(cost).left)
         return seq
 
-    def after(
-        self, query: Query, rules: Rules, spent: dict[str, dict[str, Spent]]
-    ) -> tuple[Fraction, dict[str, dict[str, Spent]]]:
-        """Cost of a query under these rules, and the spending after it.
+    def _write_spent(self, who: str, at: str, after: Spent) -> None:
+        sums = str(after.eps), after.queries, str(after.delta), str(after.mu2)
+        self.ask(
+            "INSERT INTO spending (dataset, analyst, period, eps, queries, delta, mu2) VALUES (?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (dataset, analyst, period) DO UPDATE SET eps = excluded.eps, "
+            "queries = excluded.queries, delta = excluded.delta, mu2 = excluded.mu2",
+            (self.dataset, who, at, *sums),
+        )
+        if self._spent(who, at) != after:
+            raise LedgerError(f"{self.place} does not keep what is written; nothing was answered.")
+
+    def cost_of(
+        self, query: Query, rules: Rules, spent: dict[str, dict[str, Spent]], held: Held | None = None
+    ) -> Spent:
+        """Cost of a query under these rules, after that spending; of what a reservation holds, if one pays.
 
         Raises
         ------
@@ -162,32 +206,94 @@ class Account:
         PolicyError
             If it costs delta, and the dataset has no budget of that.
         """
-        name, cost = name_of(query), payable(rules.policy.cost(query))
-        if cost > payable(query.eps):
-            name = f"{name} with its people counted for eps {shown(cost - payable(query.eps))}"
+        name, eps, delta = name_of(query), payable(rules.policy.cost(query)), payable(query.delta)
+        if eps > payable(query.eps):
+            name = f"{name} with its people counted for eps {shown(eps - payable(query.eps))}"
+        cost = Spent(eps, 1, delta, payable(price_of(query, rules.policy)))
 
         def askable(left: Fraction) -> Fraction:
-            return (left - (cost - query.eps)) / query.times
+            return (left - (eps - query.eps)) / query.times
 
-        delta = payable(query.delta)
+        def cheaper(left: Fraction) -> tuple[Fraction, Fraction]:
+            return fitting(query, rules.policy, left)
+
+        self.check_delta(f"answer {name}", delta, rules)
+        self.check(f"answer {name}", cost, rules.whole, rules.of_analyst(self.analyst), spent, askable, cheaper)
+        if held is not None:
+            held.check(f"answer {name}", cost, askable, cheaper)
+        return cost
+
+    def check_delta(self, request: str, delta: Fraction, rules: Rules) -> None:
+        """Refuse to spend delta where the dataset has no budget of that."""
         if delta and rules.whole.delta is None:
             raise PolicyError(
-                f'cannot answer {name}: keys="private" spends delta={shown(delta)}, and the budget of dataset '
+                f'cannot {request}: keys="private" spends delta={shown(delta)}, and the budget of dataset '
                 f"{self.dataset!r} has none. List the keys, or have its owner allow it, as in "
                 "ledger.amend(delta=1e-6)."
             )
+
+    def check(
+        self, request: str, cost: Spent, whole: Limits, own: Limits, spent: dict[str, dict[str, Spent]], *ways: Any
+    ) -> None:
+        """Refuse what would go over a limit of all together or of the analyst; ``ways`` are those of `limits.check`."""
         alone = f"analyst {self.analyst!r}, with ledger.amend(analysts={{{self.analyst!r}: ...}})"
-        check(name, cost, rules.whole, spent[EVERYBODY], f"dataset {self.dataset!r}", askable, delta)
-        check(name, cost, rules.of_analyst(self.analyst), spent[self.analyst], alone, askable, delta)
-        return cost, {
-            who: {window: each.with_query(cost, delta) for window, each in windows.items()}
-            for who, windows in spent.items()
-        }
+        check(request, cost, whole, spent[EVERYBODY], f"dataset {self.dataset!r}", *ways)
+        check(request, cost, own, spent[self.analyst], alone, *ways)
+
+    # --- Reservations -----------------------------------------------------------------------------------------------
+
+    def reservations(self) -> list[Held]:
+        """Reservations of the dataset that something may still be paid from."""
+        rows = self.ask(
+            "SELECT period FROM spending WHERE dataset = ? AND analyst = '' AND queries > 0 "
+            "AND period > 'r' AND substr(period, 1, 8) = ?",  # days and months come before: the index leaves them out
+            (self.dataset, RESERVED),
+        )
+        numbers = decoded(self.place, lambda: sorted(int(at.removeprefix(RESERVED)) for (at,) in rows))
+        return [held for number in numbers if (held := self.any_held(number)).lasts(self.now)]
+
+    def held(self, number: int) -> Held:
+        """What a reservation holds.
+
+        Raises
+        ------
+        PolicyError
+            If it is another analyst's, or has ended.
+        """
+        held = self.any_held(number)
+        if not held.is_of(self.analyst):
+            raise PolicyError(f"reservation {number} is that of {held.analyst!r}, and {self.analyst!r} asks.")
+        if not held.lasts(self.now):
+            raise PolicyError(
+                f"reservation {number} ({held.purpose!r}) has ended, and what was never asked came back: reserve anew "
+                "with ledger.reserve(...), or ask the ledger itself."
+            )
+        return held
+
+    def any_held(self, number: int) -> Held:
+        """The same, whoever asks and whether it has ended or not."""
+        rows = self.ask(
+            "SELECT body FROM records WHERE seq = ? AND dataset = ? AND event = 'reserved'", (number, self.dataset)
+        )
+        left = self._spent(EVERYBODY, f"{RESERVED} {number}")
+        return decoded(self.place, lambda: Held.stored(number, json.loads(rows[0][0]), left))
+
+    def reserve(self, held: Held) -> int:
+        """Set aside what `Held.left` says; returns the number of the record."""
+        number = self.record("reserved", held.body)
+        self._write_spent(EVERYBODY, f"{RESERVED} {number}", held.left)
+        return number
+
+    def give_back(self, number: int) -> None:
+        """End a reservation."""
+        if self.any_held(number).lasts(self.now):
+            self.record("returned", {"of": number})
+            self._write_spent(EVERYBODY, f"{RESERVED} {number}", Spent())
 
     def record(self, event: str, body: dict[str, Any], eps: Fraction = Fraction(0)) -> int:
         """Append a record to the chain; returns its number."""
         rows = self.ask(NEWEST)
-        last, before = decoded(self.place, lambda: (_number(rows[0][0]), _text(rows[0][1])) if rows else (0, START))
+        last, before = decoded(self.place, lambda: (number_in(rows[0][0]), text_in(rows[0][1])) if rows else (0, START))
         text = json.dumps(body, sort_keys=True, separators=(",", ":"))
         time = self.now.isoformat(timespec="microseconds")
         row = (last + 1, time, self.dataset, self.analyst, event, str(eps), text)
@@ -203,7 +309,7 @@ class Account:
 
     def state_of_data(self) -> tuple[int, str] | None:
         """Number and content of the newest record that says which data these are."""
-        return self._newest("data", lambda seq, said: (seq, _text(said["state"])))
+        return self._newest("data", lambda seq, said: (seq, text_in(said["state"])))
 
     def person(self) -> Hashable | None:
         """The columns that say who a person is, as declared first; None if they never were."""
@@ -219,7 +325,7 @@ class Account:
             "SELECT seq, body FROM records WHERE dataset = ? AND event = ? ORDER BY seq DESC LIMIT 1",
             (self.dataset, event),
         )
-        return decoded(self.place, lambda: read(_number(rows[0][0]), json.loads(rows[0][1])) if rows else None)
+        return decoded(self.place, lambda: read(number_in(rows[0][0]), json.loads(rows[0][1])) if rows else None)
 
     def remembered(self, key: str) -> tuple[int, list[Noisy], list[str] | None] | None:
         """Record of the payment, noisy values and private keys of an answer that was kept; None without one."""
@@ -233,7 +339,7 @@ class Account:
             answer, record = rows[0][0], json.loads(rows[0][1])
             if record["answer"] != digest(key, answer):
                 raise ValueError
-            return _number(record["of"]), *answer_of(answer)
+            return number_in(record["of"]), *answer_of(answer)
 
         return decoded(self.place, kept) if rows else None
 
@@ -264,50 +370,25 @@ class Account:
 
     def odometer(self, who: str) -> Odometer:
         """Losses of each person by all answers; ``who`` says how people are told apart."""
-        rows = self.ask("SELECT who, counted, people, losses FROM curator_people WHERE dataset = ?", (self.dataset,))
+        rows = self.ask(
+            "SELECT who, counted, people, losses, mu2 FROM curator_people WHERE dataset = ?", (self.dataset,)
+        )
         return decoded(self.place, lambda: Odometer.stored(rows, who))
 
     def keep_odometer(self, odometer: Odometer) -> None:
         """Replace the stored odometer."""
         self.ask(
-            "INSERT INTO curator_people (dataset, who, counted, people, losses) VALUES (?, ?, ?, ?, ?) "
+            "INSERT INTO curator_people (dataset, who, counted, people, losses, mu2) VALUES (?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (dataset) DO UPDATE SET who = excluded.who, counted = excluded.counted, "
-            "people = excluded.people, losses = excluded.losses",
+            "people = excluded.people, losses = excluded.losses, mu2 = excluded.mu2",
             (self.dataset, *odometer.row),
         )
-
-
-def names_of(ask: Ask, place: str) -> list[str]:
-    """The datasets of a ledger, in order."""
-    rows = ask("SELECT name FROM datasets")
-    return decoded(place, lambda: sorted(_text(name) for (name,) in rows))
-
-
-def known_as(ask: Ask, place: str, dataset: str, analyst: str) -> str:
-    """An analyst's name as spelled at the first payment, so that Anna and anna share one budget."""
-    if ask("SELECT 1 FROM spending WHERE dataset = ? AND analyst = ? AND period = ''", (dataset, analyst)):
-        return analyst
-    rows = ask("SELECT analyst FROM spending WHERE dataset = ? AND period = '' ORDER BY analyst", (dataset,))
-    alike = decoded(place, lambda: [name for (name,) in rows if folded(name) == folded(analyst)])
-    return alike[0] if alike else analyst
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
 
 
 def _label(value: object) -> Hashable:
     if isinstance(value, list) and len(value) > 1:
         return tuple(_label(each) for each in value)
     if not isinstance(value, str | int) or isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def _number(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise TypeError
     return value
 

@@ -11,7 +11,7 @@ from typing import Any
 from pdrisk._caller_frame import caller
 from pdrisk.errors import ParameterError, UnpaidReleaseWarning
 
-__all__ = ["enter", "innermost", "leave", "warn_of_others"]
+__all__ = ["enter", "innermost", "leave", "reservation", "warn_of_others"]
 
 _around: ContextVar[tuple[Any, ...]] = ContextVar("pdrisk_ledgers", default=())  # the innermost last
 _counting = Lock()
@@ -61,6 +61,14 @@ def innermost() -> Any:
     """The ledger of the innermost ``with`` block, None outside of blocks."""
     around = _around.get()
     return around[-1] if around else None
+
+
+def reservation(ledger: Any) -> Any:
+    """The reservation of the innermost ``with`` block that holds budget of this ledger; else the ledger itself."""
+    for each in reversed(_around.get()):
+        if each._reservation is not None and each._payer == ledger._payer:
+            return each
+    return ledger
 
 
 def warn_of_others() -> None:

@@ -19,11 +19,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pdrisk._core.gaussian import UP
 from pdrisk._core.risk import posterior
 from pdrisk._core.summary import FloatArray
 from pdrisk._guard import guarded
+from pdrisk._ledger.limits import Spent
 from pdrisk._ledger.records import exact
 from pdrisk._ledger.store import Rows
+from pdrisk._ledger.success import mu_of_losses, success_of
 from pdrisk._model.attributes import mark_exact
 from pdrisk._model.columns import check_column
 from pdrisk._model.keys import listed_values
@@ -64,7 +67,7 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class Odometer:
-    """Losses of people by all answers: 16 bytes for each person.
+    """Losses of people by all answers: 24 bytes for each person.
 
     Attributes
     ----------
@@ -74,56 +77,69 @@ class Odometer:
         The eps of the answers that are in ``losses``. Whatever else was paid counts in full for everybody.
     people : ndarray of uint64, shape (P,)
         Keyed hashes of who they are, in order.
-    losses : ndarray of float64, shape (P,)
+    losses, mu2 : ndarray of float64, shape (P,)
+        The sum, and the sum of m^2 between the data with and without the person.
     """
 
     who: str
     counted: Fraction
     people: NDArray[np.uint64]
     losses: FloatArray
+    mu2: FloatArray
 
     @classmethod
     def stored(cls, rows: Rows, who: str) -> Odometer:
         """The odometer in a dataset's row; an empty one if there is none, or if it tells people apart differently."""
         if rows:
-            known, counted, people, losses = rows[0]
+            known, counted, people, losses, mu2 = rows[0]
             ids, sums = np.frombuffer(people, IDS), np.frombuffer(losses, SUMS)
             in_order = len(ids) == len(sums) and np.all(ids[1:] > ids[:-1])
-            if not in_order or not np.all((sums >= 0) & (sums < np.inf)):
+            if not in_order or not _are_sums(sums):
                 raise ValueError  # as everything that no ledger wrote
+            squares = mu_of_losses(sums) ** 2 if mu2 is None else np.frombuffer(mu2, SUMS)
+            if len(squares) != len(ids) or not _are_sums(squares):
+                raise ValueError
             if known == who:
-                return cls(who, exact(counted), ids, sums)
-        return cls(who, Fraction(0), np.empty(0, IDS), np.empty(0, SUMS))
+                return cls(who, exact(counted), ids, sums, squares)
+        return cls(who, Fraction(0), np.empty(0, IDS), np.empty(0, SUMS), np.empty(0, SUMS))
 
     @property
-    def row(self) -> tuple[str, str, bytes, bytes]:
+    def row(self) -> tuple[str, str, bytes, bytes, bytes]:
         """The odometer as it is stored."""
-        return self.who, str(self.counted), self.people.astype(IDS).tobytes(), self.losses.astype(SUMS).tobytes()
+        sums = self.losses.astype(SUMS).tobytes(), self.mu2.astype(SUMS).tobytes()
+        return self.who, str(self.counted), self.people.astype(IDS).tobytes(), *sums
 
-    def after(self, eps: Fraction, found: NDArray[np.uint64], own: FloatArray) -> Odometer:
-        """The odometer after one more answer, which cost ``eps``, and each of its people this loss."""
-        known, sums = self.people, self.losses.copy()
+    def after(self, eps: Fraction, mu2: Fraction, found: NDArray[np.uint64], own: FloatArray) -> Odometer:
+        """The odometer after one more answer, which cost ``eps`` and ``mu2``, and each of its people this loss."""
+        known, sums, squares = self.people, self.losses.copy(), self.mu2.copy()
         new = found[~self._has(found)]
         if len(new):
             known = np.concatenate([known, new])
             order = np.argsort(known, kind="stable")  # of two runs in order: one merge
-            known, sums = known[order], np.concatenate([sums, np.zeros(len(new))])[order]
-        sums[np.searchsorted(known, found)] += own
-        return Odometer(self.who, self.counted + eps, known, sums)
+            known, sums, squares = known[order], *(np.pad(old, (0, len(new)))[order] for old in (sums, squares))
+        at = np.searchsorted(known, found)
+        sums[at] += own
+        squares[at] += np.minimum(mu_of_losses(own) ** 2, float(mu2)) * UP
+        return Odometer(self.who, self.counted + eps, known, sums, squares)
 
-    def of(self, people: NDArray[np.uint64], paid: Fraction) -> FloatArray:
-        """Losses of these people by all that was ``paid``; NaN for people whom no answer can be about."""
-        rest = float(max(paid - self.counted, Fraction(0)))  # of answers that may be about anybody
+    def of(self, people: NDArray[np.uint64], paid: Spent) -> tuple[FloatArray, FloatArray]:
+        """Losses and m^2 of these people by all that was ``paid``; NaN for people whom no answer can be about."""
+        rest = float(max(paid.eps - self.counted, Fraction(0)))  # of answers that may be about anybody
         own = np.full(len(people), np.nan if len(self.people) and not rest else 0.0)
-        there = self._has(people)
-        own[there] = self.losses[np.searchsorted(self.people, people[there])]
-        return own + rest
+        squares, there = own.copy(), self._has(people)
+        at = np.searchsorted(self.people, people[there])
+        own[there], squares[there] = self.losses[at], self.mu2[at]
+        return own + rest, np.minimum(squares + mu_of_losses(np.array([rest])) ** 2, float(paid.mu2) * UP)
 
     def _has(self, people: NDArray[np.uint64]) -> NDArray[np.bool_]:
         if not len(self.people):
             return np.zeros(len(people), dtype=bool)
         place = np.minimum(np.searchsorted(self.people, people), len(self.people) - 1)
         return self.people[place] == people
+
+
+def _are_sums(sums: FloatArray) -> bool:
+    return bool(np.all((sums >= 0) & (sums < np.inf)))
 
 
 def who_by(column: Hashable, key: bytes) -> str:
@@ -188,17 +204,23 @@ def _spelled(value: object) -> str:
     return unicodedata.normalize("NFC", text).strip().encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def people_table(people: object, column: Hashable, odometer: Odometer, paid: Fraction, key: bytes) -> pd.DataFrame:
+def people_table(people: object, column: Hashable, odometer: Odometer, paid: Spent, key: bytes) -> pd.DataFrame:
     """Table of the losses of these people by everything that was paid, as `Ledger.odometer` returns it."""
     ids = _ids(people, column)
     hashed, missing = guarded(lambda: people_of(ids, key))
-    losses = np.where(missing, np.nan, odometer.of(hashed, paid))
+    losses, squares = (np.where(missing, np.nan, sums) for sums in odometer.of(hashed, paid))
     known = ~np.isnan(losses)
     risks = np.full(len(losses), np.nan)
     risks[known] = posterior(losses[known])
-    table = pd.DataFrame({"loss": losses, "two_worlds": risks})
+    table = pd.DataFrame({"loss": losses, "two_worlds": risks, "fixed_success": _fixed(squares)})
     table.index = pd.Index(ids, dtype=ids.dtype, name=column)
     return mark_exact(table)
+
+
+def _fixed(mu2: FloatArray) -> FloatArray:
+    """Success about these people by answers whose eps were fixed beforehand; NaN stays."""
+    different, at = np.unique(mu2, return_inverse=True)
+    return np.array([np.nan if np.isnan(each) else success_of(Fraction(each)) for each in different])[at]
 
 
 def _ids(people: object, column: Hashable) -> pd.Series:
@@ -226,12 +248,12 @@ def _ids(people: object, column: Hashable) -> pd.Series:
     raise ParameterError("the id of a person holds half of a surrogate pair: take it out.")
 
 
-def facts_table(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
-    """Table of what each answer meant, from ``seq query eps body``; an answer without facts counts in full."""
+def facts_table(rows: Sequence[tuple[int, str | None, Spent, str | None]]) -> pd.DataFrame:
+    """Table of what each answer meant, from ``seq query cost body``; an answer without facts counts in full."""
     facts = [None if body is None else _fact(body) for *_, body in rows]
-    eps = [float(eps) for _, _, eps, _ in rows]
+    eps, mu2 = [float(cost.eps) for _, _, cost, _ in rows], np.array([float(cost.mu2) for _, _, cost, _ in rows])
     loss = np.array([own if fact is None else fact["loss"] for own, fact in zip(eps, facts, strict=True)], dtype=float)
-    total = np.cumsum(loss)
+    total, squares = np.cumsum(loss), np.minimum(mu_of_losses(loss) ** 2, mu2) * UP
     table = pd.DataFrame(
         {
             "query": pd.Series([query for _, query, _, _ in rows], dtype=object),
@@ -240,6 +262,8 @@ def facts_table(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
             "known": np.array([fact is not None for fact in facts], dtype=bool),
             "total": total,
             "two_worlds": np.asarray(posterior(total), dtype=float),
+            "mu": np.sqrt(squares),
+            "fixed_success": _fixed(np.cumsum(squares)),
             "local_sensitivity": pd.Series([fact and fact["local_sensitivity"] for fact in facts], dtype=object),
             "n": pd.Series([fact and fact["n"] for fact in facts], dtype=object),
         }

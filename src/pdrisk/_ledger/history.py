@@ -14,8 +14,10 @@ from typing import Any, Final, NamedTuple, TextIO
 import pandas as pd
 
 from pdrisk._atomic_file import remove_leftovers, write_whole
+from pdrisk._core.gaussian import root
 from pdrisk._ledger.records import EVENTS, exact
 from pdrisk._ledger.store import Rows
+from pdrisk._ledger.success import mu2_of_pure
 from pdrisk._printing import inert, printable
 from pdrisk.errors import ParameterError
 
@@ -39,8 +41,15 @@ def _words(body: dict[str, Any]) -> str | None:
         return ", ".join(f"{name}={value}" for name, value in rules.items())
     if "curator" in body:
         return str(body["curator"])
+    if "named" in body:
+        return f"{body['named']}: {body['purpose']}"
     if "column" in body:
         return f"person={body['column']}"
+    if "reserved" in body:
+        amounts = body["reserved"]
+        delta = "" if amounts["delta"] == "0" else f", delta={amounts['delta']}"
+        what = f"eps={amounts['eps']}{delta}, queries={amounts['queries']}"
+        return f"{body['purpose']}: {what} for {body['analyst']} until {body['until'][:10]}"
     asked = body.get("question")
     if asked is None:
         return None
@@ -75,6 +84,8 @@ def table_of(rows: Rows) -> pd.DataFrame:
     numbers = {text: exact(text) for text in {*paid, *(each.asked for each in said.values())}}
     number = {text: float(eps) for text, eps in numbers.items()}
     deltas = {text: float(exact(text)) for text in {each.delta for each in said.values()}}
+    squares = [(row[4], each.mu2 if row[3] == "paid" else "0") for row, each in zip(rows, said.values(), strict=True)]
+    mu = {(eps, mu2): root(mu2_of_pure(exact(eps)) if mu2 is None else exact(mu2)) for eps, mu2 in set(squares)}
     whole = math.lcm(*(eps.denominator for eps in numbers.values()))  # integers add up exactly and fast
     parts = {text: int(eps * whole) for text, eps in numbers.items()}
     table = pd.DataFrame(
@@ -85,27 +96,31 @@ def table_of(rows: Rows) -> pd.DataFrame:
             "asked": [number[each.asked] for each in said.values()],
             "eps": [number[text] for text in paid],
             "delta": [deltas[each.delta] for each in said.values()],
+            "mu": [mu[each] for each in squares],
             "total": [total / whole for total in accumulate(parts[text] for text in paid)],
             "query": pd.Series([_query(each, said) for each in said.values()], dtype=object),
             "bounds": pd.Series([each.bounds for each in said.values()], dtype=object),
             "mechanism": pd.Series([each.mechanism for each in said.values()], dtype=object),
             "of": pd.array([each.of for each in said.values()], dtype="Int64"),
             "reason": pd.Series([each.reason for each in said.values()], dtype=object),
+            "publication": pd.array([each.publication for each in said.values()], dtype="Int64"),
         }
     )
     return table.set_index(pd.Index(list(said), name="seq", dtype="int64"))
 
 
 class _Said(NamedTuple):
-    """Content of a record; ``asked`` and ``delta``, what was paid, are exact numbers as text."""
+    """Content of a record; ``asked``, and what was paid, ``delta`` and ``mu2``, are exact numbers as text."""
 
     query: str | None
     bounds: str | None
     mechanism: str | None
     asked: str
     delta: str
+    mu2: str | None
     of: int | None
     reason: str | None
+    publication: int | None
 
 
 def _said(body: dict[str, Any]) -> _Said:
@@ -116,8 +131,10 @@ def _said(body: dict[str, Any]) -> _Said:
         asked.get("mechanism"),
         asked.get("eps", "0"),
         body.get("delta", "0"),
+        body.get("mu2"),
         body.get("of"),
         body.get("reason"),
+        body.get("publication"),
     )
 
 

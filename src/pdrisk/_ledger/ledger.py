@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -12,17 +13,17 @@ import pandas as pd
 
 from pdrisk._core.foreign import own_errors
 from pdrisk._ledger import ambient
-from pdrisk._ledger.account import names_of
-from pdrisk._ledger.audit import EVERYBODY, verify
+from pdrisk._ledger.audit import verify
 from pdrisk._ledger.curator import facts_table, people_table, who_by
 from pdrisk._ledger.history import exported, listed, table_of, words, write
-from pdrisk._ledger.limits import Limits
+from pdrisk._ledger.limits import Limits, Spent
 from pdrisk._ledger.location import is_there, store_at
-from pdrisk._ledger.names import check_asker, named, user
-from pdrisk._ledger.payer import Payer
+from pdrisk._ledger.names import check_asker, named, names_of, user
 from pdrisk._ledger.policy import Policy
-from pdrisk._ledger.records import exact
+from pdrisk._ledger.publishing import Publishing
 from pdrisk._ledger.remaining import Remaining, remaining_of
+from pdrisk._ledger.replay import EVERYBODY, paid_in
+from pdrisk._ledger.reserving import Reserving
 from pdrisk._ledger.rules import Rules, each_given
 from pdrisk._ledger.secret import secret
 from pdrisk._ledger.store import Head, Rows, decoded
@@ -35,7 +36,7 @@ __all__ = ["Ledger"]
 Told = TypeVar("Told")
 
 
-class Ledger(Payer):
+class Ledger(Publishing, Reserving):
     """Privacy budget of one dataset: its limits, its payments and an audit of every request.
 
     Parameters
@@ -53,6 +54,10 @@ class Ledger(Payer):
         Highest worst-case risk of all releases together; another way to write ``eps``.
     delta : float, optional
         Largest sum of the ``delta`` of all answers with ``keys="private"``. Without it such answers are refused.
+    success : float, optional
+        How often the best attacker, who gives even odds, may be right about whether a person is in these data, by all
+        answers together, however they are combined and whatever later questions have to do with earlier answers. With
+        ``keys="private"`` delta comes on top.
     analyst : str, optional
         Name of the analyst; by default that of the operating system's user. Names that differ only in capitals or
         spaces are the same. On a PostgreSQL server the analyst is the role of the session: leave it out.
@@ -108,6 +113,7 @@ class Ledger(Payer):
         queries_per_month: int | None = None,
         risk: float | None = None,
         delta: float | None = None,
+        success: float | None = None,
         analyst: str | None = None,
         each_analyst: Mapping[str, Any] | None = None,
         policy: Mapping[str, Any] | None = None,
@@ -118,7 +124,7 @@ class Ledger(Payer):
             {
                 "eps": eps, "eps_per_day": eps_per_day, "eps_per_month": eps_per_month, "eps_per_query": eps_per_query,
                 "queries": queries, "queries_per_day": queries_per_day, "queries_per_month": queries_per_month,
-                "risk": risk, "delta": delta,
+                "risk": risk, "delta": delta, "success": success,
             }
         )  # fmt: skip
         rules = Rules(
@@ -189,9 +195,14 @@ class Ledger(Payer):
     def remaining(self) -> Remaining:
         """Remaining budget of this analyst."""
         with self._reading() as account:
-            rules, spent = account.rules(), account.spent()
+            rules, spent, paid = account.rules(), account.spent(), account.paid()[EVERYBODY][""]
+            promises = account.largest("success"), account.largest("delta") or Fraction(0)
         return remaining_of(
-            {EVERYBODY: rules.whole, account.analyst: rules.of_analyst(account.analyst)}, spent, EVERYBODY
+            {EVERYBODY: rules.whole, account.analyst: rules.of_analyst(account.analyst)},
+            spent,
+            EVERYBODY,
+            paid,
+            promises,
         )
 
     def history(self) -> pd.DataFrame:
@@ -200,9 +211,11 @@ class Ledger(Payer):
         Returns
         -------
         DataFrame
-            Indexed by ``seq``, with columns ``time analyst event asked eps delta total query bounds mechanism of
-            reason``. ``asked`` is the eps that was asked for, ``eps`` the eps that was paid, ``total`` the eps paid so
-            far. ``of`` is the number of the record that this one refers to, such as the payment of a query that failed.
+            Indexed by ``seq``, with columns ``time analyst event asked eps delta mu total query bounds mechanism of
+            reason publication``. ``asked`` is the eps that was asked for, ``eps`` the eps that was paid, ``total`` the
+            eps paid so far. ``mu`` is what a budget in ``success`` pays: its squares add up. ``of`` is the number of
+            the record that this one refers to, such as the payment of a query that failed, and ``publication`` that of
+            the record that began the publication.
         """
         return self._told(table_of)
 
@@ -298,9 +311,11 @@ class Ledger(Payer):
         Returns
         -------
         DataFrame
-            Indexed by ``seq``, with columns ``query eps loss known total two_worlds local_sensitivity n``. ``loss``, in
-            nats, is that of the most exposed group, added up over the releases of an answer. ``total`` adds up the
-            answers, and ``two_worlds`` is the risk that this total means.
+            Indexed by ``seq``, with columns ``query eps loss known total two_worlds mu fixed_success local_sensitivity
+            n``. ``loss``, in nats, is that of the most exposed group, added up over the releases of an answer.
+            ``total`` adds up the answers, and ``two_worlds`` is the risk that this total means. ``mu`` is that between
+            the data with and without that person, and ``fixed_success`` how often the best attacker would be right
+            about them at most, had all eps so far been fixed beforehand.
 
         Raises
         ------
@@ -312,7 +327,7 @@ class Ledger(Payer):
             rows = account.facts()
         return decoded(
             self._store.place,
-            lambda: facts_table([(seq, words(json.loads(body)), exact(eps), fact) for seq, body, eps, fact in rows]),
+            lambda: facts_table([_fact_of(*row) for row in rows]),
         )
 
     def odometer(self, people: pd.DataFrame | Iterable[Hashable]) -> pd.DataFrame:
@@ -330,8 +345,9 @@ class Ledger(Payer):
         -------
         DataFrame
             One row for each id, in the given order, indexed by id. ``loss``, in nats, is the sum of eps |f(D) - f(D -
-            x)| / GS over all answers; ``two_worlds`` is the risk that it means. NaN if the id is missing, or if no
-            question was about data with this id.
+            x)| / GS over all answers; ``two_worlds`` is the risk that it means, and ``fixed_success`` how often the
+            best attacker would be right about this person at most, had all eps been fixed beforehand. NaN if the id is
+            missing, or if no question was about data with this id.
 
         Raises
         ------
@@ -341,7 +357,7 @@ class Ledger(Payer):
         self.check_curator("odometer()")
         with self._reading() as account:
             column = account.person()
-            paid, kept = account.spent()[EVERYBODY][""].eps, account.odometer(who_by(column, secret()))
+            paid, kept = account.paid()[EVERYBODY][""], account.odometer(who_by(column, secret()))
         return people_table(people, column, kept, paid, secret())
 
     def _enter_dataset(self, rules: Rules, each_given: bool, policy_given: bool) -> None:
@@ -355,6 +371,11 @@ class Ledger(Payer):
         with self._reading() as account:
             account.check_same(rules, each_given, policy_given)
             self._analyst = account.analyst
+
+
+def _fact_of(seq: int, body: str, eps: str, fact: str | None) -> tuple[int, str | None, Spent, str | None]:
+    said = json.loads(body)
+    return seq, words(said), paid_in(eps, said)[0], fact
 
 
 def _names_a_file(path: str | os.PathLike[str]) -> bool:

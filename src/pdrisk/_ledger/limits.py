@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from itertools import islice
@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from pdrisk._core.foreign import shown as shown_value
+from pdrisk._digits import probability, rounded_down
 from pdrisk._ledger.records import exact
+from pdrisk._ledger.success import most_of, reachable, success_of
 from pdrisk._mechanisms.partition_selection import SMALLEST_DELTA
-from pdrisk._model.arguments import epsilon
+from pdrisk._model.arguments import checked_success, epsilon
 from pdrisk._model.private_keys import checked_delta
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError
 
@@ -39,6 +41,8 @@ class Limits:
     queries, queries_per_day, queries_per_month : int or None
     delta : Fraction or None
         Of all time. Of all together None allows none; of an analyst it is no limit.
+    success : Fraction or None
+        How often the best attacker with a coin's prior may be right about a person, by all answers of all time.
     """
 
     eps: Fraction | None = None
@@ -49,6 +53,7 @@ class Limits:
     queries_per_day: int | None = None
     queries_per_month: int | None = None
     delta: Fraction | None = None
+    success: Fraction | None = None
 
     @classmethod
     def given(cls, said: Mapping[str, Any]) -> Limits:
@@ -72,6 +77,8 @@ class Limits:
                 found[name] = whole_number(name, value)
             elif name == "delta":
                 found[name] = checked_delta(value)
+            elif name == "success":
+                found[name] = checked_success(value)
             elif name != "risk":
                 found[name] = epsilon(value)
         if said.get("risk") is not None:
@@ -91,6 +98,11 @@ class Limits:
         """The limits that are set, as exact texts."""
         return {f.name: str(value) for f in fields(self) if (value := getattr(self, f.name)) is not None}
 
+    @property
+    def of_all_time(self) -> Limits:
+        """The limits of sums of all time alone."""
+        return Limits(eps=self.eps, queries=self.queries, delta=self.delta, success=self.success)
+
     def eps_in(self, window: str) -> Fraction | None:
         """The limit of eps in a window."""
         return getattr(self, f"eps_per_{window}" if window else "eps")
@@ -107,28 +119,38 @@ class Spent:
     eps: Fraction = Fraction(0)
     queries: int = 0
     delta: Fraction = Fraction(0)
+    mu2: Fraction = Fraction(0)
 
-    def with_query(self, eps: Fraction, delta: Fraction) -> Spent:
-        """Spending after one more query."""
-        return Spent(self.eps + eps, self.queries + 1, self.delta + delta)
+    def __add__(self, other: Spent) -> Spent:
+        delta = self.delta + other.delta if other.delta else self.delta
+        return Spent(self.eps + other.eps, self.queries + other.queries, delta, self.mu2 + other.mu2)
+
+    def __sub__(self, other: Spent) -> Spent:
+        delta = self.delta - other.delta
+        return Spent(self.eps - other.eps, self.queries - other.queries, delta, self.mu2 - other.mu2)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The amounts as exact texts."""
+        return {name: str(amount) for name, amount in asdict(self).items()}
 
 
 def check(
-    name: str,
-    eps: Fraction,
+    request: str,
+    cost: Spent,
     limits: Limits,
     spent: Mapping[str, Spent],
     whose: str,
     askable: Callable[[Fraction], Fraction] = lambda left: left,
-    delta: Fraction = Fraction(0),
+    fitting: Callable[[Fraction], tuple[Fraction, Fraction]] = lambda left: (Fraction(0), left),
 ) -> None:
     """Refuse a query that would go over a limit.
 
     Parameters
     ----------
-    name : str
-        What is asked, as in ``mean(distance)``.
-    eps : Fraction
+    request : str
+        What is asked, as in ``answer mean(distance)``.
+    cost : Spent
         What it costs.
     limits : Limits
     spent : dict from window to Spent
@@ -136,39 +158,64 @@ def check(
         Whose limits these are, for the message: ``"dataset 'soep'"``.
     askable : callable
         The eps to ask with that costs no more than what is left.
-    delta : Fraction
-        What it costs of that.
+    fitting : callable
+        The same for what is left of m^2, and the m^2 of that question alone.
 
     Raises
     ------
     BudgetExceededError
         With what was asked for, what is left and what is missing.
     """
-    for asked, left, said, next_step in _overdrawn(eps, limits, spent, whose, askable):
-        raise BudgetExceededError(
-            f"cannot answer {name}: {said}. {next_step}", asked, max(left, Fraction(0)), asked - left
-        )
-    _check_delta(name, delta, limits, spent, whose)
+    for asked, left, said, next_step in _overdrawn(cost, limits, spent, whose, askable):
+        raise BudgetExceededError(f"cannot {request}: {said}. {next_step}", asked, max(left, Fraction(0)), asked - left)
+    _check_delta(request, cost.delta, limits, spent, whose)
+    _check_success(request, cost.mu2, limits, spent, whose, fitting)
 
 
-def _check_delta(name: str, delta: Fraction, limits: Limits, spent: Mapping[str, Spent], whose: str) -> None:
+def _check_delta(request: str, delta: Fraction, limits: Limits, spent: Mapping[str, Spent], whose: str) -> None:
     if limits.delta is None:
         return
     left = limits.delta - spent.get("", Spent()).delta
     if delta > left:
         ask = f"Ask with delta={shown(left)} or less, or have" if left >= SMALLEST_DELTA else "Have"
         said = f"{_short(delta, left, limits.delta, '', 'delta')}. {ask} the owner raise the limit of {whose}."
-        raise BudgetExceededError(f"cannot answer {name}: {said}", delta, max(left, Fraction(0)), delta - left)
+        raise BudgetExceededError(f"cannot {request}: {said}", delta, max(left, Fraction(0)), delta - left)
+
+
+def _check_success(
+    request: str,
+    mu2: Fraction,
+    limits: Limits,
+    spent: Mapping[str, Spent],
+    whose: str,
+    fitting: Callable[[Fraction], tuple[Fraction, Fraction]],
+) -> None:
+    if limits.success is None:
+        return
+    left = most_of(limits.success) - spent.get("", Spent()).mu2
+    if mu2 <= left:
+        return
+    (eps, own), said, ask = fitting(left), "nothing is left", "Have"
+    if left > 0:
+        said = f"one more answer may still reach success {rounded_down(reachable(left))}"
+    if eps > 0:
+        ask = f"Ask with eps={shown(eps)} or success={rounded_down(reachable(own))} or less, or have"
+    raise BudgetExceededError(
+        f"cannot {request}: with it, the best attacker could be right about a person more than "
+        f"{shown(100 * limits.success)} of 100 times by all answers; {said}, and this would reach "
+        f"{probability(success_of(mu2))}. {ask} the owner raise the limit of {whose}.",
+        mu2, max(left, Fraction(0)), mu2 - left,
+    )  # fmt: skip
 
 
 def _overdrawn(
-    eps: Fraction,
+    cost: Spent,
     limits: Limits,
     spent: Mapping[str, Spent],
     whose: str,
     askable: Callable[[Fraction], Fraction],
 ) -> Iterator[tuple[Fraction, Fraction, str, str]]:
-    raised = f"have the owner raise the limit of {whose}."
+    raised, eps = f"have the owner raise the limit of {whose}.", cost.eps
     if limits.eps_per_query is not None and eps > limits.eps_per_query:
         most = limits.eps_per_query
         yield eps, most, _short(eps, most, most, " for one query"), _less(askable(most), "or ", raised)
@@ -179,9 +226,11 @@ def _overdrawn(
         if (limit := limits.eps_in(window)) is not None and before.eps + eps > limit:
             left = limit - before.eps
             yield eps, left, _short(eps, left, limit, when), _less(askable(left), wait or "or ", raised)
-        if (most_queries := limits.queries_in(window)) is not None and before.queries + 1 > most_queries:
+        if (most_queries := limits.queries_in(window)) is not None and before.queries + cost.queries > most_queries:
             left = Fraction(most_queries - before.queries)
-            yield Fraction(1), left, f"all {most_queries} queries{when} have been asked", _sentence(f"{wait}{raised}")
+            many = f"{left} of {most_queries} queries are left{when}"
+            said = many if left > 0 else f"all {most_queries} queries{when} have been asked"
+            yield Fraction(cost.queries), left, said, _sentence(f"{wait}{raised}")
 
 
 def _short(asked: Fraction, left: Fraction, limit: Fraction, when: str, what: str = "eps") -> str:

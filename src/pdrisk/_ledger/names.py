@@ -5,10 +5,10 @@ from __future__ import annotations
 import getpass
 import unicodedata
 
-from pdrisk._ledger.store import Store
+from pdrisk._ledger.store import Ask, Store, decoded, text_in
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["check_asker", "folded", "named", "user"]
+__all__ = ["check_asker", "folded", "known_as", "named", "names_of", "user"]
 
 
 def named(what: str, value: object) -> str:
@@ -39,3 +39,18 @@ def user() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
         return "unknown"
+
+
+def names_of(ask: Ask, place: str) -> list[str]:
+    """The datasets of a ledger, in order."""
+    rows = ask("SELECT name FROM datasets")
+    return decoded(place, lambda: sorted(text_in(name) for (name,) in rows))
+
+
+def known_as(ask: Ask, place: str, dataset: str, analyst: str) -> str:
+    """An analyst's name as spelled at the first payment, so that Anna and anna share one budget."""
+    if ask("SELECT 1 FROM spending WHERE dataset = ? AND analyst = ? AND period = ''", (dataset, analyst)):
+        return analyst
+    rows = ask("SELECT analyst FROM spending WHERE dataset = ? AND period = '' ORDER BY analyst", (dataset,))
+    alike = decoded(place, lambda: [name for (name,) in rows if folded(name) == folded(analyst)])
+    return alike[0] if alike else analyst

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
 from pdrisk._guard import guarded
-from pdrisk._ledger.account import Account, known_as
+from pdrisk._ledger.account import Account
 from pdrisk._ledger.curator import Meaning, who_by, who_lost
 from pdrisk._ledger.memory import Identity, key_of
+from pdrisk._ledger.names import known_as
 from pdrisk._ledger.policy import check_policy
+from pdrisk._ledger.price import price_of
+from pdrisk._ledger.publication import beside
 from pdrisk._ledger.question import events, name_of, question
 from pdrisk._ledger.receipt import Receipt
+from pdrisk._ledger.reserved import Held
 from pdrisk._ledger.secret import secret
 from pdrisk._ledger.store import Ask, Store
 from pdrisk._model.query import Query
@@ -36,6 +39,8 @@ class Payer:
     dataset, analyst : str
         Name of the dataset that pays, and name of the analyst.
     """
+
+    _reservation: int | None = None  # the number of the reservation that pays
 
     def __init__(self, store: Store, dataset: str, analyst: str) -> None:
         self._store = store
@@ -145,18 +150,22 @@ class Payer:
                 self._check_unit(query.unit, account)
                 policy = rules.policy.for_person(data.person if data.is_known_to(self._budget) else None)
                 check_policy(query, rules.policy, name_of(query))
-                key = None
+                extra, key = beside(query, rules.policy, account, self._budget), None
                 if policy.least_group is not None:
+                    if (
+                        asked.get("least_group", 1) != 1
+                    ):  # of private keys: questions that differ in it are not the same
+                        asked["least_shown"] = asked["least_group"]
                     asked["least_group"] = policy.said["least_group"]
                 if about is not None:
                     key = key_of(asked, about)
                     kept = None if fresh else account.remembered(key)
                     if kept is not None:
                         record, noisy, keys = kept
-                        account.record("remembered", {"question": asked, "of": record})
+                        account.record("remembered", extra | {"question": asked, "of": record})
                         return Receipt(policy, remembered=noisy, keys=keys)
-                body: dict[str, Any] = {"question": asked, "events": events(query, policy.counted(query))}
-                return Receipt(policy, account.pay(query, rules, body), key)
+                body = extra | {"question": asked, "events": events(query, policy.counted(query))}
+                return Receipt(policy, account.pay(query, rules, body, self._reservation), key)
             except (BudgetExceededError, PolicyError) as error:
                 refusal = error
             account.record("refused", {"question": asked, "reason": str(refusal)})
@@ -182,11 +191,16 @@ class Payer:
         if not asked:
             return
         with self._writing() as account:
-            rules, spent = account.rules(), account.spent()
+            rules, number = account.rules(), self._reservation
+            spent = account.spent() if number is None else account.paid()
+            held: Held | None = None
             for query, said in zip(paid, asked, strict=True):
                 try:
                     check_policy(query, rules.policy, name_of(query))
-                    _, spent = account.after(query, rules, spent)
+                    held = held or (None if number is None else account.held(number))
+                    cost = account.cost_of(query, rules, spent, held)
+                    spent = {who: {at: had + cost for at, had in sums.items()} for who, sums in spent.items()}
+                    held = None if held is None else held.after(cost)
                 except (BudgetExceededError, PolicyError) as error:
                     refusal = error
                     account.record("refused", {"question": said, "reason": str(refusal)})
@@ -216,7 +230,9 @@ class Payer:
                 account.keep_facts(receipt.seq, meaning.text(people[1] if people else np.empty(0)))
             if people is not None:
                 before = account.odometer(who_by(receipt.policy.person, secret()))
-                account.keep_odometer(before.after(receipt.policy.cost(query), *people))
+                account.keep_odometer(
+                    before.after(receipt.policy.cost(query), price_of(query, receipt.policy), *people)
+                )
 
     def check_curator(self, asked: str) -> None:
         """Refusal to show what depends on the data to anybody but the curators. No data is read, and nothing is paid.

@@ -68,14 +68,18 @@ class Payment:
 def ledger_for(ledger: object) -> Ledger | None:
     """The ledger that pays: the one passed, else that of the ``with`` block around, else none.
 
+    In the block of a reservation of that ledger, it is the reservation.
+
     Raises
     ------
     ColumnTypeError
         If it is no ledger.
     """
     payer = ambient.innermost() if ledger is None else ledger
-    if payer is None or isinstance(payer, Ledger):
-        return payer
+    if payer is None:
+        return None
+    if isinstance(payer, Ledger):
+        return payer if payer._reservation is not None else ambient.reservation(payer)
     raise ColumnTypeError(f"ledger must be a pdrisk.Ledger, not of type {type(payer).__name__}.")
 
 

@@ -24,6 +24,10 @@ EVENTS = {
     "remembered": "a question that was paid for before got the same answer: nothing paid",
     "kept": "the noisy answer was kept, to be given again",
     "failed": "a query that was paid for failed while the data was read",
+    "publication": "a publication was begun: answers in its block carry the number of this record",
+    "withdrawn": "a publication was withdrawn: nothing of what it cost comes back",
+    "reserved": "budget was set aside for planned questions, which pay from it",
+    "returned": "a reservation was closed: what was never asked came back",
 }
 
 

@@ -7,14 +7,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from pdrisk._core.gaussian import promised
 from pdrisk._core.risk import success_bound
-from pdrisk._digits import probability
+from pdrisk._digits import probability, rounded_down, rounded_up
 from pdrisk._ledger.limits import WINDOWS, Limits, Spent, shown
+from pdrisk._ledger.success import most_of, mu2_of_pure, reachable
 from pdrisk._printing import preformatted
 
 __all__ = ["Remaining", "remaining_of"]
 
 USUAL = Fraction(1, 10)  # eps of the queries that are counted
+SURE = """\
+An attacker who gives even odds is right about whether a person is in these data at most {times} of 100 times,
+after all answers together, however they are combined."""
+FIXED = """\
+Had these eps been fixed beforehand, an attacker who gives even odds would be right about whether a person is
+in these data at most {times} of 100 times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,18 @@ class Remaining:
         Worst-case risk of all releases together; where delta was spent, how often the best attacker is right at most.
     risk_limit : float or None
         What it may rise to.
+    success : float or None
+        How often the best attacker, who gives even odds, may be right about a person by one more answer alone, so that
+        all answers together stay within the limit of success; rounded down. None without that limit.
+    success_limit : float or None
+        How often he may be right by all answers together, with what delta adds.
+    mu2 : Fraction or None
+        What is left of the sum of squares of ``mu``; None without a limit of success.
+    reserved : float
+        The eps that reservations hold.
+    fixed_success : float
+        How often he would be right at most had all eps so far been fixed beforehand. It is no bound if later questions
+        had to do with earlier answers.
     """
 
     eps: float | None
@@ -47,6 +67,11 @@ class Remaining:
     risk_limit: float | None
     delta: float | None = None
     delta_spent: float = 0.0
+    success: float | None = None
+    success_limit: float | None = None
+    mu2: Fraction | None = None
+    reserved: float = 0.0
+    fixed_success: float = 0.5
 
     def __repr__(self) -> str:
         eps = "no limit"
@@ -61,9 +86,18 @@ class Remaining:
             f"eps spent by all  {self.spent:g}",
             f"{risk:<18}{probability(self.risk)}{limit}",
         ]
+        if self.reserved:
+            lines.insert(2, f"eps reserved      {self.reserved:g}")
         if self.delta is not None:
             left = f"{self.delta:g}" if self.delta > 0 else "none"
             lines.insert(2, f"delta left        {left} ({self.delta_spent:g} spent)")
+        if self.success is not None:
+            left = f"one more answer may reach {rounded_down(self.success)}" if self.success > 0.5 else "none"
+            lines.insert(1, f"success left      {left}")
+        if self.success_limit is not None:
+            lines += [SURE.format(times=_of_100(self.success_limit))]
+        elif self.spent:
+            lines += [FIXED.format(times=_of_100(self.fixed_success))]
         if self.queries is not None:
             lines.insert(1, f"queries left      {self.queries}")
         return "\n".join(lines)
@@ -72,13 +106,24 @@ class Remaining:
         return preformatted(repr(self))
 
 
-def remaining_of(limits: Mapping[str, Limits], spent: Mapping[str, Mapping[str, Spent]], everybody: str) -> Remaining:
+def remaining_of(
+    limits: Mapping[str, Limits],
+    spent: Mapping[str, Mapping[str, Spent]],
+    everybody: str,
+    paid: Spent,
+    promises: tuple[Fraction | None, Fraction],
+) -> Remaining:
     """The budget that all limits together leave.
 
     Parameters
     ----------
     limits, spent : dict from analyst to what holds for them
-        ``everybody`` is the analyst of what all have spent together.
+        ``everybody`` is the analyst of what all have spent together, with what reservations hold.
+    paid : Spent
+        The same without that.
+    promises : (Fraction or None, Fraction)
+        The largest success, and the largest delta, that were ever allowed: a raised limit counts as if granted from the
+        start.
     """
     both = [(own, spent[who][window], window) for who, own in limits.items() for window in WINDOWS]
     eps = [most - before.eps for own, before, window in both if (most := own.eps_in(window)) is not None]
@@ -86,12 +131,16 @@ def remaining_of(limits: Mapping[str, Limits], spent: Mapping[str, Mapping[str, 
         number - before.queries for own, before, window in both if (number := own.queries_in(window)) is not None
     ]
     each = [own.eps_per_query for own in limits.values() if own.eps_per_query is not None]
+    mu2 = [most_of(limit) - spent[who][""].mu2 for who, own in limits.items() if (limit := own.success) is not None]
     least = max(min(eps), Fraction(0)) if eps else None
     left = max(min(queries), 0) if queries else None
     usual = [*([] if least is None else [int(least / USUAL)]), *([] if left is None else [left])]
+    usual += [int(max(min(mu2), Fraction(0)) / mu2_of_pure(USUAL))] if mu2 else []
     usual += [0] if each and min(each) < USUAL else []
     delta = [most - spent[who][""].delta for who, own in limits.items() if (most := own.delta) is not None]
-    whole, lost, total = spent[everybody][""].eps, spent[everybody][""].delta, limits[everybody].eps
+    whole, lost, total = paid.eps, paid.delta, limits[everybody].eps
+    success, lose = promises
+    is_kept = success is not None and paid.mu2 <= most_of(success)
     return Remaining(
         eps=None if least is None else _down(least),
         queries=left,
@@ -101,7 +150,17 @@ def remaining_of(limits: Mapping[str, Limits], spent: Mapping[str, Mapping[str, 
         risk_limit=None if total is None else success_bound(float(total), float(limits[everybody].delta or 0)),
         delta=_down(max(min(delta), Fraction(0))) if limits[everybody].delta is not None else None,
         delta_spent=float(lost),
+        success=reachable(min(mu2)) if mu2 else None,
+        success_limit=float(success + lose * (1 - success)) if success is not None and is_kept else None,
+        mu2=max(min(mu2), Fraction(0)) if mu2 else None,
+        reserved=float(spent[everybody][""].eps - whole),
+        fixed_success=promised(paid.mu2, lost) if whole else 0.5,
     )
+
+
+def _of_100(success: float) -> str:
+    """So many of 100 times, rounded up; 0.55 is 55, though floats make more of a hundred times that."""
+    return rounded_up(float(100 * Fraction(str(success))))
 
 
 def _down(value: Fraction) -> float:

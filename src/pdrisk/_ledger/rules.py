@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -14,7 +14,7 @@ from pdrisk._ledger.names import folded, named
 from pdrisk._ledger.policy import Policy
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Rules", "each_given"]
+__all__ = ["Rules", "each_given", "largest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,13 @@ class Rules:
             named("owner", said["owner"]) if "owner" in said else None,
         )
 
+    def is_owner(self, name: str) -> bool:
+        """Whether this analyst entered the dataset; names are compared like those of analysts."""
+        return self.owner is not None and folded(name) == folded(self.owner)
+
     def of_analyst(self, name: str) -> Limits:
         """Limits of one analyst alone."""
-        own = Limits() if self.owner is not None and folded(name) == folded(self.owner) else self.each
+        own = Limits() if self.is_owner(name) else self.each
         return self.analysts.get(folded(name), own)
 
     @property
@@ -131,3 +135,10 @@ def analysts_given(said: object) -> dict[str, Limits]:
                 f"type {type(own).__name__}."
             )
     return found
+
+
+def largest(limits: Sequence[Mapping[str, str]], name: str) -> Fraction | None:
+    """The largest value of a limit that is still set; of what may be spent although it no longer is, none."""
+    if name not in limits[-1]:
+        return None
+    return max(Fraction(each[name]) for each in limits if name in each)

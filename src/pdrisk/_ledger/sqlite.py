@@ -23,14 +23,23 @@ READING, WRITING = "BEGIN", "BEGIN IMMEDIATE"
 PATIENCE = 60.0  # seconds to wait for other processes
 APPLICATION = 0x70647273  # "pdrs", by which SQLite files are told apart
 
-GUARDS = (  # of the records, since version 1
-    # The text is compared with what stands in older files: its line break is part of it.
-    "CREATE TRIGGER records_follow BEFORE INSERT ON records WHEN NEW.seq <> "
-    "(SELECT coalesce(max(seq), 0) + 1 FROM records)\n"
-    "BEGIN SELECT RAISE(ABORT, 'records follow each other'); END;",
-    "CREATE TRIGGER records_stay BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records stay as they are'); END;",
-    "CREATE TRIGGER records_remain BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records stay'); END;",
-)
+# What guards the tables, by the version that added it. The texts are compared with what stands in older files: their
+# line breaks are part of them.
+GUARDS = {
+    1: (
+        "CREATE TRIGGER records_follow BEFORE INSERT ON records WHEN NEW.seq <> "
+        "(SELECT coalesce(max(seq), 0) + 1 FROM records)\n"
+        "BEGIN SELECT RAISE(ABORT, 'records follow each other'); END;",
+        "CREATE TRIGGER records_stay BEFORE UPDATE ON records "
+        "BEGIN SELECT RAISE(ABORT, 'records stay as they are'); END;",
+        "CREATE TRIGGER records_remain BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records stay'); END;",
+    ),
+    # A process of an older pdrisk that opened the file before it was upgraded would leave the sums of m^2 as they are.
+    5: (
+        "CREATE TRIGGER spending_whole BEFORE INSERT ON spending WHEN NEW.mu2 IS NULL\n"
+        "BEGIN SELECT RAISE(ABORT, 'a newer pdrisk upgraded it: upgrade this one'); END;",
+    ),
+}
 TRUNCATED_AFTER = 3.0  # seconds in which whoever makes a file has written to it
 FORKED: list[Any] = []  # connections of a parent process, which must not be closed
 
@@ -254,7 +263,7 @@ def statements(version: int) -> Iterator[str]:
     for number, added in TABLES.items():
         if number > version:
             yield from (statement.format(blob="BLOB") for statement in added)
-            yield from GUARDS if number == 1 else ()
+            yield from GUARDS.get(number, ())
 
 
 ADVICE = {

@@ -22,6 +22,8 @@ __all__ = [
     "closed",
     "decoded",
     "moved",
+    "number_in",
+    "text_in",
 ]
 
 Rows = list[tuple[Any, ...]]
@@ -93,6 +95,20 @@ def decoded(place: str, read: Callable[[], Told]) -> Told:
     except WRONG:
         pass
     raise LedgerError(f"{place} is damaged; nothing was answered. See ledger.verify(), and restore it from a copy.")
+
+
+def text_in(value: object) -> str:
+    """A stored text; raises one of `WRONG` for anything else."""
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def number_in(value: object) -> int:
+    """A stored number that counts something; raises one of `WRONG` for anything else."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise TypeError
+    return value
 
 
 def asked_while_writing(place: str) -> LedgerError:

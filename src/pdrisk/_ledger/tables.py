@@ -34,5 +34,7 @@ TABLES: dict[int, tuple[str, ...]] = {
     ),
     # Version 3 is one of what guards the tables on a server.
     4: ("ALTER TABLE spending ADD COLUMN delta TEXT;",),  # NULL is 0, as before
+    # NULL: all that was paid, or lost, is older, and counts as the costliest answers of its eps.
+    5: ("ALTER TABLE spending ADD COLUMN mu2 TEXT;", "ALTER TABLE curator_people ADD COLUMN mu2 {blob};"),
 }
 VERSION = max(TABLES)

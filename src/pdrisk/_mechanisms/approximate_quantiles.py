@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
+from pdrisk._core.gaussian import UP, mu_of_exponential
 from pdrisk._core.lattice import Points
 from pdrisk._core.order import Quantile
 from pdrisk._core.statistics import Statistic
@@ -148,6 +149,9 @@ class ApproximateQuantiles(Mechanism):
     def _success(self, eps: float) -> float:
         return 1 / (1 + math.exp(-eps))
 
+    def _mu(self, eps: float, groups: int) -> float:
+        return UP * math.sqrt(_dearest(self._tree, eps / float(self.eps)))
+
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
         """Places whose distances are at least the losses: 2 eps from point to point."""
         return self.points.index(records) * 2, 1 / float(self.eps)
@@ -184,6 +188,15 @@ class ApproximateQuantiles(Mechanism):
 def _fractions(together: tuple[Statistic, ...]) -> tuple[Fraction, ...]:
     """The quantiles that are drawn together, in order."""
     return tuple(sorted({fraction_of(each.q) for each in together if isinstance(each, Quantile)}))
+
+
+def _dearest(node: Node | None, times: float) -> float:
+    """Largest sum of m**2 along a path, for a person who loses so many times as much as one record."""
+    if node is None:
+        return 0.0
+    return mu_of_exponential(times * float(node.eps)) ** 2 + max(
+        _dearest(node.left, times), _dearest(node.right, times)
+    )
 
 
 def _score(node: Node) -> Score:

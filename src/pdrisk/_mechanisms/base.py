@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.gaussian import mu_of_pure, root, squared, success_of
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Universe
@@ -24,6 +25,7 @@ from pdrisk.errors import ParameterError
 __all__ = ["SMALLEST_EPS", "Drawn", "Mechanism", "at_most", "check_smallest", "farther_side", "likely_noise95"]
 
 SMALLEST_EPS = Fraction(1, 10**12)
+ONE = Fraction(1)
 UNLIKELY = 0.01  # how often `widest_noise95` is exceeded
 
 Drawn = NDArray[Any]
@@ -168,21 +170,57 @@ class Mechanism(ABC):
     def success(self) -> float:
         """How often the best attacker with a coin's prior is right about one person, in the worst case.
 
-        ``(1 + total variation) / 2`` over the worst pair of neighbours: publishable, from eps alone.
+        ``(1 + total variation) / 2`` over the worst pair of neighbours, or a bound: publishable, from eps alone.
         """
-        return self.success_of(Fraction(1))
+        return self.success_of(ONE)
+
+    @property
+    def mu(self) -> float:
+        """The m of Gaussian differential privacy about one record: see `mu2_of`."""
+        return root(self.mu2_of())
 
     def eps_of(self, weight: Fraction) -> Fraction:
         """The privacy loss of a person who can change the answer by so many times what one record can."""
         return self.eps if weight == 1 else self.eps * weight
 
-    def success_of(self, weight: Fraction) -> float:
-        """`success` about a person who can change the answer by ``weight`` times what one record can."""
-        return self._success(float(self.eps_of(weight)))
+    def success_of(self, weight: Fraction, mu2: Fraction | None = None) -> float:
+        """`success` about a person who can change the answer by ``weight`` times what one record can.
+
+        ``mu2`` is that of `mu2_of` the same person, whose records may lie in several groups; None: in one.
+        """
+        own = self.mu2_of(weight) if mu2 is None else mu2
+        return min(self._success(float(self.eps_of(weight))), success_of(own))
 
     @abstractmethod
     def _success(self, eps: float) -> float:
-        """`success` for an eps."""
+        """`success` for an eps, or a bound: `mu2_of` may give a smaller one."""
+
+    def mu2_of(self, weight: Fraction = ONE, groups: int = 1, *, apart: bool = False) -> Fraction:
+        """Squares of the m of Gaussian differential privacy, summed over the draws that are about a person.
+
+        Parameters
+        ----------
+        weight : Fraction
+            By how much the person can change all groups together, as a multiple of what one record can.
+        groups : int
+            In how many groups that is, evenly.
+        apart : bool
+            Whether it may instead be divided among so many groups in any way.
+
+        Notes
+        -----
+        An answer has m if no test of whether a person is in the data, at whatever rate of false alarms, misses less
+        than the best test of N(0, 1) against N(m, 1). For several answers, later ones chosen by earlier ones, squares
+        add up. docs/numbers.md has the m of each mechanism, its proof, and why one group with everything is the worst
+        of all divisions for mechanisms that do not say otherwise.
+        """
+        eps = float(self.eps_of(weight))
+        own = squared(self._mu(eps, groups)) if apart else groups * squared(self._mu(eps / groups, 1))
+        return min(own, squared(mu_of_pure(eps)))
+
+    def _mu(self, eps: float, groups: int) -> float:
+        """The m about a person who loses eps in at most so many groups together, in the worst case."""
+        return mu_of_pure(eps)
 
     def loss(self, summary: Summary) -> FloatArray:
         """Privacy loss of the most exposed neighbour of these data, shape (G,): eps, unless it is known to be less."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.gaussian import mu_of_laplace, on_lattice
 from pdrisk._core.lattice import (
     LARGEST_PLACES,
     MOST_PLACED,
@@ -207,6 +208,9 @@ class Bernstein(Mechanism):
 
     def _success(self, eps: float) -> float:
         return 1 - math.exp(-eps / 2) / 2  # of a record at a bound; a record between moves several sums by less
+
+    def _mu(self, eps: float, groups: int) -> float:
+        return mu_of_laplace(eps + 3 * groups * on_lattice(float(self.eps) / PLACES))
 
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
         return self._lines(records) * (self.universe.width / PLACES), self.universe.width / (2 * float(self.eps))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.gaussian import mu_of_laplace, on_lattice
 from pdrisk._core.lattice import LARGEST_PLACES, PLACES, PlaceGrid
 from pdrisk._core.pairs import VARIES, Corr, Cov, Moments, PairStatistic
 from pdrisk._core.statistics import Statistic
@@ -117,6 +118,10 @@ class BernsteinProducts(Mechanism):
 
     def _success(self, eps: float) -> float:
         return 1 - math.exp(-eps / 2) / 2  # of a record in a corner; others move several sums by less
+
+    def _mu(self, eps: float, groups: int) -> float:
+        sums = math.prod(degree + 1 for degree in self.statistic.degrees)
+        return mu_of_laplace(eps + sums * groups * on_lattice(float(self.eps) / PLACES))
 
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
         raise ParameterError(f"the exact identifiability of {self.statistic.label}, of two columns, is not supported.")

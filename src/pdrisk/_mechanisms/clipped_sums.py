@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
+from pdrisk._core.gaussian import mu_of_exponential, squared
 from pdrisk._core.lattice import PLACES
 from pdrisk._core.sizes import SIZE_PLACES, SizePoints, SizeSums
 from pdrisk._core.statistics import Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Universe
-from pdrisk._mechanisms.base import Drawn, Mechanism, at_most
+from pdrisk._mechanisms.base import ONE, Drawn, Mechanism, at_most
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.exponential.measure import Measure
@@ -130,6 +131,11 @@ class ClippedSums(Mechanism):
     def _success(self, eps: float) -> float:
         """`success` of a choice with log-ratios in a range of eps/2, and of a Laplace variable moved by eps/2."""
         return 1 - math.exp(-eps / 4) / (2 * math.cosh(eps / 8))
+
+    def mu2_of(self, weight: Fraction = ONE, groups: int = 1, *, apart: bool = False) -> Fraction:
+        points = mu_of_exponential(float(self.eps_of(weight)) / 2)  # which all groups share
+        values = TwoSums(self.statistic, self.universe, self._stages[1]).mu2_of(weight, groups, apart=apart)
+        return min(squared(points) + values, super(ClippedSums, self).mu2_of(weight, groups, apart=apart))
 
     def loss(self, summary: Summary) -> FloatArray:
         sums = self._sums(summary)

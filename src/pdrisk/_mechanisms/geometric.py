@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.gaussian import mu_of_geometric, mu_of_records_apart, squared
 from pdrisk._core.lattice import LARGEST_STEPS
-from pdrisk._core.statistics import Statistic, WholeStatistic
+from pdrisk._core.statistics import Histogram, Statistic, WholeStatistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
-from pdrisk._mechanisms.base import Drawn, Mechanism, at_most
+from pdrisk._mechanisms.base import ONE, Drawn, Mechanism, at_most
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
@@ -71,14 +72,14 @@ class Geometric(Mechanism):
     def scale(self) -> float:
         return self._change / float(self.eps)
 
-    def success_of(self, weight: Fraction) -> float:
-        return self._success_of_change(float(self.eps_of(weight)), math.ceil(weight * self._change))
+    def mu2_of(self, weight: Fraction = ONE, groups: int = 1, *, apart: bool = False) -> Fraction:
+        eps, records = float(self.eps_of(weight)), math.ceil(weight)
+        if apart or isinstance(self.statistic, Histogram):  # records of one group may lie in any bins, too
+            return squared(mu_of_records_apart(eps, self._change, records))
+        return groups * squared(mu_of_geometric(eps / groups, math.ceil(self._change * weight / groups)))
 
     def _success(self, eps: float) -> float:
-        return self._success_of_change(eps, self._change)
-
-    @staticmethod
-    def _success_of_change(eps: float, d: int) -> float:
+        d = max(math.ceil(eps * self.scale * (1 - 2.0**-40)), 1)
         # Where the middle of 0 and d lies between whole numbers, none is equally likely under both.
         x = eps / (2 * d)  # exp(-x) / (1 + exp(-2 * x)) is 1 / (2 cosh(x)), but cosh overflows
         return 1 - (math.exp(-eps / 2 - x) / (1 + math.exp(-2 * x)) if d % 2 else math.exp(-eps / 2) / 2)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.gaussian import mu_of_laplace, on_lattice
 from pdrisk._core.lattice import Lattice
 from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.statistics import Statistic, Sum
@@ -89,6 +90,9 @@ class Laplace(Mechanism):
 
     def _success(self, eps: float) -> float:
         return 1 - math.exp(-eps / 2) / 2
+
+    def _mu(self, eps: float, groups: int) -> float:
+        return mu_of_laplace(eps + groups * on_lattice(float(self.eps) / self._lattice.sensitivity))
 
     def loss(self, summary: Summary) -> FloatArray:
         local = self.statistic.local_sensitivity(summary, self.universe)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.gaussian import mu_of_laplace, on_lattice
 from pdrisk._core.lattice import LARGEST_PLACES, PLACES, PlaceGrid
 from pdrisk._core.replaced import OfSize, WholeSumOfSize
 from pdrisk._core.statistics import Statistic
@@ -81,6 +82,9 @@ class OneSum(Mechanism):
 
     def _success(self, eps: float) -> float:
         return 1 - math.exp(-eps / 2) / 2  # of a record at one bound or at the other
+
+    def _mu(self, eps: float, groups: int) -> float:
+        return mu_of_laplace(eps + groups * on_lattice(float(self.eps) / PLACES))
 
     def loss(self, summary: Summary) -> FloatArray:
         assert summary.lowest is not None and summary.highest is not None

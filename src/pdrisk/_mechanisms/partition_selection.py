@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.gaussian import mu_of_pure, squared
 from pdrisk._core.summary import Summary
 from pdrisk._mechanisms.entropy import Bits, Words, system_bits
 from pdrisk._mechanisms.exponential.weights import BITS, exp_below
@@ -114,6 +115,11 @@ class PartitionSelection:
             own, limit = found[:, word], wanted[:, word]
             below = (own < limit) | ((own == limit) & below)
         return below | (at == len(thresholds))
+
+    @property
+    def mu2(self) -> Fraction:
+        """Squares of the m of Gaussian differential privacy, summed over a person's groups; delta comes besides."""
+        return self.groups * squared(mu_of_pure(float(self._each[0])))
 
     @property
     def event(self) -> dict[str, str]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from pdrisk._core.binomial import clopper_pearson
 from pdrisk._core.foreign import own_errors, shown
+from pdrisk._core.gaussian import mu_of_coin
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms.entropy import Bits, Words, system_bits
 from pdrisk._mechanisms.exponential.choosing import uniform_below
@@ -107,6 +108,11 @@ class RandomizedResponse:
         """Local privacy loss of one answer, in nats."""
         lies = 2**WORD - self.threshold
         return max(math.log(Fraction(self.threshold * (self.categories - 1), lies)), 0.0)
+
+    @property
+    def mu(self) -> float:
+        """The m of Gaussian differential privacy of one answer, about which of two answers is the true one."""
+        return mu_of_coin(float(1 - Fraction(self.threshold, 2**WORD)), self.p_other)
 
     @own_errors
     def posterior(self, prior: float = 0.5, *, answered: bool = True) -> float:

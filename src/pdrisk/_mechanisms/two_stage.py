@@ -22,7 +22,7 @@ from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
-from pdrisk._mechanisms.two_stage_spread import TwoStageSpread, two_stages
+from pdrisk._mechanisms.two_stage_spread import TwoStageSpread, mu_of_stages, two_stages
 from pdrisk._mechanisms.two_sums import TwoSums, sum_of_two
 from pdrisk.errors import ParameterError
 
@@ -120,6 +120,10 @@ class TwoStage(TwoSums):
 
     def _success(self, eps: float) -> float:
         return float(posterior(eps))  # of any mechanism that costs eps; this one's is a little less
+
+    def _mu(self, eps: float, groups: int) -> float:
+        # Beyond the pilot one number moves by a change of half of S at least, in the steps of its noise.
+        return mu_of_stages(eps, self._stages, ((2 * groups, PLACES), (groups, PLACES // 2)))
 
     def _share(self, drawn: Drawn) -> FloatArray:
         a, b = drawn[:2].astype(np.float64) / PLACES

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.gaussian import UP, mu_of_laplace, on_lattice
 from pdrisk._core.lattice import LARGEST_STEPS, MOST_PLACED, PLACES, PlaceGrid
 from pdrisk._core.risk import posterior
 from pdrisk._core.spread import Var
@@ -22,7 +23,7 @@ from pdrisk._mechanisms.laplace_sums import critical_of_sum
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
-__all__ = ["TwoStageSpread", "two_stages"]
+__all__ = ["TwoStageSpread", "mu_of_stages", "two_stages"]
 
 CENTRES = 256  # steps between the bounds that the pilot's mean is rounded to
 SPREADS = 1024  # steps to one squared width that its variance is rounded to, and changes are rounded up to
@@ -34,6 +35,24 @@ def two_stages(eps: Fraction, n: int) -> tuple[Fraction, Fraction]:
     share = min(0.15, math.sqrt(40 / (n * float(eps))))
     pilot = eps * Fraction(math.ceil(share * 1000), 1000)
     return pilot, eps - pilot
+
+
+def mu_of_stages(eps: float, stages: tuple[Fraction, Fraction], sums: tuple[tuple[int, int], tuple[int, int]]) -> float:
+    """The m of two stages in sequence, for a person who loses eps by both.
+
+    Parameters
+    ----------
+    eps : float
+    stages : tuple of Fraction
+        What one record loses by each.
+    sums : tuple of (int, int)
+        For each stage, how many sums it adds noise to, and how many steps one record moves them at least.
+    """
+    parts = [
+        mu_of_laplace(eps * float(stage / sum(stages)) + number * on_lattice(float(stage) / steps))
+        for stage, (number, steps) in zip(stages, sums, strict=True)
+    ]
+    return math.hypot(*parts) * UP
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +170,10 @@ class TwoStageSpread(Bernstein):
 
     def _success(self, eps: float) -> float:
         return float(posterior(eps))  # of any mechanism that costs eps; this one's is a little less
+
+    def _mu(self, eps: float, groups: int) -> float:
+        # Beyond the pilot one number moves by a change of an eighth of S at least, in the steps of its noise.
+        return mu_of_stages(eps, self._stages, ((3 * groups, PLACES), (groups, PLACES // 8)))
 
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
         """Places whose distances are at least the losses: 2 eps from place to place."""

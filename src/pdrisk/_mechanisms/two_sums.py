@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.gaussian import mu_of_laplace, on_lattice
 from pdrisk._core.lattice import LARGEST_PLACES, MOST_PLACED, PLACES, PlaceGrid
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
@@ -131,6 +132,9 @@ class TwoSums(Mechanism):
 
     def _success(self, eps: float) -> float:
         return 1 - math.exp(-eps / 2) / 2  # of a record at a bound; a record between moves both sums by less
+
+    def _mu(self, eps: float, groups: int) -> float:
+        return mu_of_laplace(eps + 2 * groups * on_lattice(float(self.eps) / PLACES))
 
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
         # Records count with their places.

@@ -33,10 +33,13 @@ __all__ = [
     "SAME",
     "STATISTICS",
     "as_written",
+    "asked_epsilon",
     "check_step",
     "checked_flag",
     "checked_mechanism",
+    "checked_number",
     "checked_probability",
+    "checked_success",
     "data_dependent",
     "epsilon",
     "of_numbers",
@@ -67,6 +70,7 @@ _PARAMETER: Final = {
     "quantile": "q", "var": "ddof", "std": "ddof", "min": "bounds_reached", "max": "bounds_reached",
 }  # fmt: skip
 MOST_STATISTICS: Final = 10_000  # of one column
+MOST_ROWS: Final = 2**53  # that noise is judged by: of more it is no wider
 MOST_BITS: Final = 4096  # of the exact fraction that an eps is: more than a thousand digits
 _NO_BOUNDS = 'bounds must be a pair (lo, hi) of numbers or the word "column", but is {}.'
 
@@ -107,6 +111,45 @@ def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fr
             said = "Where epsilon_for returns inf, any eps will do: choose one by the accuracy you need."
         raise ParameterError(f"eps must be finite and above 0, but is {number:g}. {said}")
     return as_written("eps", plain)
+
+
+def asked_epsilon(eps: object, risk: object, prior: object, success: object) -> Fraction:
+    """The same, where ``success`` may be given instead: then 1, which stands for what only the whole question tells.
+
+    See `eps_for`.
+    """
+    given = sum(each is not None for each in (eps, risk, success))
+    if given != 1:
+        which = ("neither was given", "", "not both", "not all")[given]
+        said = (
+            f"pass exactly one of eps=, risk= and success= ({which}): eps=1, risk=0.75 for the highest belief it may "
+            "lead to, or success=0.6 for how often an attacker may be right."
+        )
+        raise ParameterError(said) if given else missing_argument(said, LACKS_EPS)
+    if success is None:
+        return epsilon(eps, risk, prior)
+    checked_success(success)
+    if prior is not None:
+        raise ParameterError("prior= belongs to risk=: success= is that of an attacker who gives even odds.")
+    return Fraction(1)
+
+
+def checked_success(value: object) -> Fraction:
+    """How often the best attacker with a coin's prior may be right, exactly as written.
+
+    Raises
+    ------
+    ColumnTypeError, ParameterError
+        If it is no number above 1/2 and below 1.
+    """
+    plain = plain_number("success", value)
+    number = float_of("success", plain)
+    if not 0.5 < number < 1:
+        raise ParameterError(
+            f"success must be above 0.5, which guessing reaches, and below 1, but is {number:g}: 0.6 means that the "
+            "best attacker is right about one person at most 60 of 100 times."
+        )
+    return as_written("success", plain)
 
 
 def as_written(name: str, plain: Fraction | Decimal | float) -> Fraction:
@@ -151,6 +194,17 @@ def checked_mechanism(name: object) -> str:
     if not isinstance(name, str):
         raise ColumnTypeError(f'mechanism is a name, such as "auto", not of type {type(name).__name__}.')
     return name
+
+
+def checked_number(n_at_least: object) -> int | None:
+    """Declared least number of rows; None if it is not declared."""
+    if n_at_least is None:
+        return None
+    if isinstance(n_at_least, bool | np.bool_) or not isinstance(n_at_least, numbers.Integral):
+        raise ColumnTypeError(f"n_at_least is a whole number, not of type {type(n_at_least).__name__}.")
+    if n_at_least < 1:
+        raise ParameterError("n_at_least, how many rows there are at the least, must be 1 or more.")
+    return min(int(n_at_least), MOST_ROWS)
 
 
 def checked_probability(name: str, value: object) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final, Literal
 
 from pdrisk._core.different import DistinctSum, DistinctWholeSum
 from pdrisk._core.foreign import shown
+from pdrisk._core.gaussian import largest_eps, limit_of, mu_of_pure, squared
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.pairs import Slope
 from pdrisk._core.replaced import SumOfSize, WholeSumOfSize
@@ -26,7 +27,7 @@ from pdrisk._mechanisms import (
     mechanism_for,
 )
 from pdrisk._mechanisms.partition_selection import PartitionSelection
-from pdrisk._model.arguments import checked_flag, checked_mechanism
+from pdrisk._model.arguments import checked_flag, checked_mechanism, checked_success
 from pdrisk._model.rowwise import Derived, RowwiseFilter
 from pdrisk._model.unit import Unit
 from pdrisk._printing import printable
@@ -38,6 +39,7 @@ __all__ = [
     "Query",
     "Source",
     "answered_by",
+    "eps_for",
     "written",
 ]
 
@@ -255,10 +257,59 @@ class Query:
         total = sum(paid[1:], paid[0]) if paid else Fraction(0)
         return total if self.times == 1 else total * self.times
 
+    def at(self, eps: Fraction) -> Query:
+        """The same question, if all of it may spend this eps, before it is paid several ``times``."""
+        part = eps * self.times / self.eps
+        chosen = None if self.selection is None else replace(self.selection, eps=self.selection.eps * part)
+        return replace(self, shares=tuple(share * part for share in self.shares), selection=chosen)
+
+    def mu2_at(self, line: int, eps: Fraction) -> Fraction:
+        """Squares of the m of Gaussian differential privacy, summed over the draws of a line about one person.
+
+        Without declared bounds that of any answer for the same eps.
+        """
+        if self.lines[line].statistic.bounded and self.lines[line].universe is None:
+            return squared(mu_of_pure(float(eps)))
+        mechanism, weight = self.mechanism(line, eps=eps), self.weight(line, eps)
+        return mechanism.mu2_of(weight, self.unit.groups, apart=self.unit.overall)
+
+    @property
+    def mu2(self) -> Fraction:
+        """The same for all releases, and for what chooses groups: what a budget of success pays, beside `delta`."""
+        total = sum(map(self.mu2_at, self.leads, self.shares), Fraction(0))
+        return (total if self.selection is None else total + self.selection.mu2) * self.times
+
     @property
     def delta(self) -> Fraction:
         """Probability with which eps may fail; 0 without private keys."""
         return Fraction(0) if self.selection is None else self.selection.delta * self.times
+
+
+def eps_for(success: object, queries: Sequence[Query]) -> Fraction:
+    """The eps of a whole call at which the best attacker is right this often at most, by all its answers together.
+
+    Parameters
+    ----------
+    success : float
+    queries : sequence of Query
+        All of the call, as they are at eps 1; what they cost rises in proportion to it.
+
+    Raises
+    ------
+    ColumnTypeError, ParameterError
+        If that is no success, or one that delta reaches alone.
+    """
+    highest, delta = checked_success(success), sum((each.delta for each in queries), Fraction(0))
+    if (highest - delta) * 2 <= 1 - delta:
+        raise ParameterError(
+            f"success={float(highest):g} leaves nothing to answer with: by delta={float(delta):g} alone an attacker "
+            f"may be right {float((1 + delta) / 2):g} of the time. Ask with a higher success=, or a smaller delta=."
+        )
+
+    def mu2_at(eps: Fraction) -> Fraction:
+        return sum((each.at(each.eps / each.times * eps).mu2 for each in queries), Fraction(0))
+
+    return largest_eps(mu2_at, limit_of((highest - delta) / (1 - delta)))
 
 
 def answered_by(

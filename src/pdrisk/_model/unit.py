@@ -34,6 +34,7 @@ __all__ = [
     "People",
     "Unit",
     "checked_columns",
+    "checked_count",
     "checked_rows",
     "checked_way",
     "judged_people",
@@ -341,10 +342,10 @@ def checked_way(per_person: object) -> str | None:
 
 def checked_rows(rows: object) -> int | None:
     """Number of rows of a person that count; None if it is not said."""
-    return None if rows is None else _whole("rows", rows)
+    return None if rows is None else checked_count("rows", rows)
 
 
-def _whole(name: str, value: object) -> int:
+def checked_count(name: str, value: object) -> int:
     value = as_integer(value)
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
         raise ColumnTypeError(f"{name} is a whole number, not of type {_kind(value)}.")
@@ -362,7 +363,7 @@ def _is_of_people(columns: Sequence[Hashable], people: People, way: str | None) 
 def _groups_of(people: People, by: Sequence[Hashable], way: str | None, groups: object, *, needed: bool) -> int | None:
     """Number of groups in which a person counts; None if nothing says it, and it need not be said."""
     if groups is not None:
-        number = _whole("groups", groups)
+        number = checked_count("groups", groups)
         if not by:
             raise ParameterError("groups= says in how many groups of by= a person counts: pass by= as well.")
         return number

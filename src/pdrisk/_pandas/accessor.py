@@ -13,6 +13,7 @@ from pdrisk._model.aliases import Bounds, Eps, Where
 from pdrisk._model.arguments import statistics as judged_statistics
 from pdrisk._model.rowwise import EXPRESSION
 from pdrisk._model.unit import People, judged_people
+from pdrisk._pandas.assess import USUAL_EPS
 from pdrisk._pandas.compare import Comparison
 from pdrisk._pandas.declared import declarations_of, declare, declared_table
 from pdrisk._pandas.hints import Hinting
@@ -259,14 +260,16 @@ class SeriesAccessor(Hinting):
     def assess(
         self,
         statistics: Any = ("mean", "median", "min", "max", "var"),
-        eps: Eps | Sequence[Eps] = (0.1, 1),
+        eps: Eps | Sequence[Eps] = USUAL_EPS,
         *,
+        success: float | Sequence[float] | None = None,
         bounds: Bounds | None = None,
         where: Where | None = None,
         mechanism: str = "auto",
     ) -> pd.DataFrame:
         """Curator only: sensitivities and risks of answers about this column, as ``df.dprisk.assess`` gives them."""
-        return self._view("assess", statistics, eps, bounds=bounds, where=where, mechanism=mechanism)
+        said = {"success": success, "bounds": bounds, "mechanism": mechanism}
+        return self._view("assess", statistics, eps, where=where, **said)
 
     def compare(
         self,
@@ -274,14 +277,15 @@ class SeriesAccessor(Hinting):
         *,
         eps: Eps | None = None,
         risk: float | None = None,
+        success: float | None = None,
         noise95: float | None = None,
         mechanisms: Sequence[str] | None = None,
         bounds: Bounds | None = None,
         where: Where | None = None,
     ) -> Comparison:
         """Curator only: comparison of mechanisms for this column, as ``df.dprisk.compare`` gives it."""
-        said = {"eps": eps, "risk": risk, "noise95": noise95, "mechanisms": mechanisms, "bounds": bounds}
-        return self._view("compare", statistic, where=where, **said)
+        said = {"eps": eps, "risk": risk, "success": success, "noise95": noise95, "mechanisms": mechanisms}
+        return self._view("compare", statistic, where=where, bounds=bounds, **said)
 
     def individual_risk(
         self,
@@ -325,10 +329,17 @@ class SeriesAccessor(Hinting):
         said = {"eps": eps, "risk": risk, "prior": prior, "bounds": bounds}
         return self._view("identifiability", statistic, where=where, mechanism=mechanism, **said)
 
-    def suggest_bounds(self, *, eps: Eps, ledger: Ledger | None = None, fresh: bool = False) -> SuggestedBounds:
+    def suggest_bounds(
+        self,
+        *,
+        eps: Eps | None = None,
+        success: float | None = None,
+        ledger: Ledger | None = None,
+        fresh: bool = False,
+    ) -> SuggestedBounds:
         """Bounds found with differential privacy, as ``df.dprisk.suggest_bounds`` gives them."""
         frame, name = self._frame()
-        return frame.dprisk.suggest_bounds(name, eps=eps, ledger=ledger, fresh=fresh)
+        return frame.dprisk.suggest_bounds(name, eps=eps, success=success, ledger=ledger, fresh=fresh)
 
     def _frame(self) -> tuple[pd.DataFrame, Hashable]:
         name = "values" if self._series.name is None else self._series.name

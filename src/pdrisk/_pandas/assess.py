@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from fractions import Fraction
+from functools import partial
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from pdrisk._answer.facts import facts
+from pdrisk._core.gaussian import largest_eps, limit_of
 from pdrisk._core.risk import check_metric, epsilon_for, posterior, reached_already
 from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._guard import guarded
 from pdrisk._mechanisms.base import check_smallest
 from pdrisk._model.arguments import (
     checked_probability,
+    checked_success,
     epsilon,
     statistic,
 )
@@ -22,24 +26,36 @@ from pdrisk._model.attributes import mark_exact
 from pdrisk._model.query import Query
 from pdrisk._pandas.lines import judged_lines, lines_of_columns
 from pdrisk._pandas.options import Request
-from pdrisk._pandas.requests import check_groups_are_known, check_rows_in_python, eps_values, judged_selection
+from pdrisk._pandas.requests import (
+    check_groups_are_known,
+    check_rows_in_python,
+    eps_values,
+    judged_selection,
+    listed_numbers,
+)
 from pdrisk.engines.base import Reading
 from pdrisk.engines.numpy.influence import losses_of_line
 from pdrisk.errors import ParameterError
 
-__all__ = ["assessment", "individual_risk", "planned_epsilon"]
+__all__ = ["USUAL_EPS", "assessment", "individual_risk", "planned_epsilon"]
+
+USUAL_EPS: Final = (0.1, 1)
 
 
 def assessment(frame: pd.DataFrame, columns: object, statistics: object, request: Request) -> pd.DataFrame:
     """Table with one row for each column, statistic, group and eps."""
     lines = lines_of_columns(frame, columns, statistics, request)
-    losses = eps_values(request.eps)
+    if request.success is not None and request.eps is not USUAL_EPS:
+        raise ParameterError("pass exactly one of eps= and success= (not both): what each answer costs is found by it.")
+    limits = [limit_of(checked_success(each)) for each in listed_numbers("success", request.success)]
+    losses = [] if limits else eps_values(request.eps)
     for each in losses:
         check_smallest(each)
     query, engine = judged_selection(frame, lines, request)
     reading = engine.read(query)
     labels = None if reading.groups is None else list(reading.groups)
-    blocks = guarded(lambda: [_block(query, reading, line, losses, labels) for line in range(len(lines))])
+    each_eps = [losses or [largest_eps(partial(query.mu2_at, at), one) for one in limits] for at in range(len(lines))]
+    blocks = guarded(lambda: [_block(query, reading, line, each_eps[line], labels) for line in range(len(lines))])
     return mark_exact(pd.concat(blocks, ignore_index=True))
 
 

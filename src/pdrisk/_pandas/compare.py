@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
@@ -26,6 +27,7 @@ from pdrisk._answer.drawing import (
     under,
 )
 from pdrisk._answer.facts import facts
+from pdrisk._core.gaussian import largest_eps, limit_of
 from pdrisk._core.risk import posterior
 from pdrisk._core.summary import Summary
 from pdrisk._core.worlds import positive
@@ -33,6 +35,7 @@ from pdrisk._digits import rounded_up
 from pdrisk._guard import guarded
 from pdrisk._mechanisms import MECHANISMS, ClippedSums, Mechanism
 from pdrisk._model.arguments import (
+    checked_success,
     epsilon,
     statistic,
 )
@@ -117,14 +120,15 @@ def comparison(
     frame: pd.DataFrame, column: Hashable | None, spec: object, request: Request, *, noise95: object, mechanisms: object
 ) -> Comparison:
     """One row for each mechanism that can answer a statistic."""
-    eps, risk = request.eps, request.risk
-    if sum(each is not None for each in (eps, risk, noise95)) != 1:
+    eps, risk, success = request.eps, request.risk, request.success
+    if sum(each is not None for each in (eps, risk, success, noise95)) != 1:
         raise ParameterError(
-            "pass exactly one of eps=, risk= and noise95=: the privacy loss, the worst-case risk, or the 95 % noise at "
-            "which mechanisms are compared."
+            "pass exactly one of eps=, risk=, success= and noise95=: the privacy loss, the worst-case risk, an "
+            "attacker's success, or the 95 % noise at which mechanisms are compared."
         )
     wanted = None if noise95 is None else positive("noise95", noise95)
-    share = None if noise95 is not None else epsilon(eps, risk)
+    limit = None if success is None else limit_of(checked_success(success))
+    share = epsilon(eps, risk) if wanted is None and limit is None else None
     lines = tuple(_lines(frame, column, spec, mechanisms, request))
     query, engine = judged_selection(frame, lines, request)
     reading = engine.read(query)
@@ -134,6 +138,8 @@ def comparison(
         for at, line in enumerate(lines):
             one = _Asked(query, at, reading)
             own = share if wanted is None else _loss_for(one, wanted)
+            if limit is not None:
+                own = largest_eps(partial(query.mu2_at, at), limit)
             rows.append({"mechanism": line.mechanism, **_row(one, own)})
             frontier[line.mechanism] = pd.DataFrame(
                 [_row(one, Fraction(str(each))) for each in FRONTIER.round(6).tolist()]
@@ -186,7 +192,7 @@ class _Asked:
         weight = self.query.weight(self.at, loss)
         found = facts(mechanism, self.summary, 0.0, self.query.unit, weight, self.reading.people(self.at))
         risks = {name: float(getattr(found, name)[0]) for name in RISKS[1:-1]}
-        return risks | {"success": mechanism.success_of(weight)}
+        return risks | {"success": mechanism.success_of(weight, self.query.mu2_at(self.at, loss))}
 
 
 def _row(one: _Asked, loss: Fraction | None) -> dict[str, float]:

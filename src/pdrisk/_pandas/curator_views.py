@@ -12,7 +12,7 @@ from pdrisk._core.foreign import own_errors_of
 from pdrisk._ledger import Identity, check_curator
 from pdrisk._model.aliases import Bounds, By, Eps, Keys, Where
 from pdrisk._model.unit import People
-from pdrisk._pandas.assess import assessment, individual_risk, planned_epsilon
+from pdrisk._pandas.assess import USUAL_EPS, assessment, individual_risk, planned_epsilon
 from pdrisk._pandas.compare import Comparison, comparison
 from pdrisk._pandas.hints import Hinting
 from pdrisk._pandas.options import (
@@ -78,8 +78,9 @@ class CuratorViews(Hinting):
         self,
         columns: Hashable | list[Hashable],
         statistics: Any = ("mean", "median", "min", "max", "var"),
-        eps: Eps | Sequence[Eps] = (0.1, 1),
+        eps: Eps | Sequence[Eps] = USUAL_EPS,
         *,
+        success: float | Sequence[float] | None = None,
         bounds: Bounds | None = None,
         where: Where | None = None,
         by: By | None = None,
@@ -96,6 +97,8 @@ class CuratorViews(Hinting):
             As in ``["mean", ("quantile", {"q": 0.9}), ("var", {"ddof": 0})]``.
         eps : float or list of float
             Privacy losses to assess, in nats.
+        success : float or list of float, optional
+            Instead of ``eps``, how often an attacker may be right by each answer, who gives even odds.
         bounds : (lo, hi), "column", or dict from column to these
             Range of the values, in the column's unit.
         where, by, keys, mechanism
@@ -108,7 +111,9 @@ class CuratorViews(Hinting):
             four risks. In 95 % of cases an answer is within ``noise95`` of the exact one, in the unit of the answer.
         """
         self._check_curator("assess()")
-        asked = self._looked_at(eps=eps, bounds=bounds, where=where, by=by, keys=keys, mechanism=mechanism, **people)
+        asked = self._looked_at(
+            eps=eps, success=success, bounds=bounds, where=where, by=by, keys=keys, mechanism=mechanism, **people
+        )
         return assessment(self._frame, columns, statistics, asked)
 
     @with_unit_options
@@ -119,6 +124,7 @@ class CuratorViews(Hinting):
         *,
         eps: Eps | None = None,
         risk: float | None = None,
+        success: float | None = None,
         noise95: float | None = None,
         mechanisms: Sequence[str] | None = None,
         bounds: Bounds | None = None,
@@ -127,7 +133,7 @@ class CuratorViews(Hinting):
     ) -> Comparison:
         """Curator only: comparison of mechanisms by their noise and risk for these very data, without spending.
 
-        The mechanisms are compared at a given ``eps`` (or ``risk``, its worst case), or at a given ``noise95``: pass
+        The mechanisms are compared at a given ``eps`` (or ``risk``, its worst case), ``success`` or ``noise95``: pass
         exactly one. An eps that is found by ``noise95`` depends on the data: round it to a grid that was declared
         beforehand.
 
@@ -153,7 +159,7 @@ class CuratorViews(Hinting):
         two_sums, however, holds whatever the data are, and may be published.
         """
         self._check_curator("compare()")
-        asked = self._looked_at(eps=eps, risk=risk, bounds=bounds, where=where, **people)
+        asked = self._looked_at(eps=eps, risk=risk, success=success, bounds=bounds, where=where, **people)
         return comparison(self._frame, column, statistic, asked, noise95=noise95, mechanisms=mechanisms)
 
     @with_unit_options

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import shown
@@ -22,6 +20,7 @@ from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.arguments import (
     check_step,
+    checked_number,
     statistic,
     statistics,
     universe,
@@ -45,7 +44,6 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 __all__ = [
     "OTHER_NUMBERS",
     "check_numeric",
-    "checked_number",
     "judged_lines",
     "judged_pair",
     "lines_of_columns",
@@ -55,7 +53,6 @@ __all__ = [
 ]
 
 OTHER_NUMBERS = ("sum", "count")  # of a person: in another range than those of rows
-MOST_ROWS = 2**53  # that noise is judged by: of more it is no wider
 MOST_COLUMNS = 1000  # named beyond those there are: the error names them
 
 
@@ -218,17 +215,6 @@ def _with_number(lines: list[Line], request: Request) -> list[Line]:
         else line
         for line in lines
     ]
-
-
-def checked_number(n_at_least: object) -> int | None:
-    """Declared least number of rows; None if it is not declared."""
-    if n_at_least is None:
-        return None
-    if isinstance(n_at_least, bool | np.bool_) or not isinstance(n_at_least, numbers.Integral):
-        raise ColumnTypeError(f"n_at_least is a whole number, not of type {type(n_at_least).__name__}.")
-    if n_at_least < 1:
-        raise ParameterError("n_at_least, how many rows there are at the least, must be 1 or more.")
-    return min(int(n_at_least), MOST_ROWS)
 
 
 def _of_all_rows(frame: pd.DataFrame, line: Line) -> Line:

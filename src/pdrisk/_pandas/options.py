@@ -51,14 +51,15 @@ class UnitOptions(TypedDict, total=False):
 class Options(UnitOptions, total=False):
     """Keyword options of every statistic.
 
-    ``eps`` or ``risk`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``, ``by``,
-    ``keys``, ``delta``, ``least_group``, ``mechanism``, ``person``, ``per_person``, ``rows``, ``groups``, ``unit``,
-    ``constant``, ``unit_label``, ``step``, ``interval``, ``clip``, ``neighbours``, ``curator``, ``ledger``, ``fresh``:
-    see `OPTIONS_DOC`.
+    ``eps``, ``risk`` or ``success`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``,
+    ``by``, ``keys``, ``delta``, ``least_group``, ``mechanism``, ``person``, ``per_person``, ``rows``, ``groups``,
+    ``unit``, ``constant``, ``unit_label``, ``step``, ``interval``, ``clip``, ``neighbours``, ``curator``, ``ledger``,
+    ``fresh``: see `OPTIONS_DOC`.
     """
 
     eps: Eps | None
     risk: float | None
+    success: float | None
     prior: float | None
     metric: str
     bounds: Bounds | None
@@ -108,6 +109,7 @@ class Request:
 
     eps: object = None
     risk: object = None
+    success: object = None
     prior: object = None
     metric: object = "worst_case"
     bounds: Any = None
@@ -158,11 +160,15 @@ OPTIONS_DOC = """
 Options
 -------
 eps : float
-    Privacy loss to spend, in nats; finite and above 0. Give exactly one of ``eps`` and ``risk``.
+    Privacy loss to spend, in nats; finite and above 0. Give exactly one of ``eps``, ``risk`` and ``success``.
 risk : float
     Instead of ``eps``, the highest belief that an attacker may reach who starts at ``prior`` (1/2 unless given). It
     lies in (0, 1) and above the prior. The ``worst_case`` of a release is always that of a prior of 1/2. ``metric`` can
     only be ``"worst_case"``: an eps from any other metric would depend on the data.
+success : float
+    Instead of ``eps``, how often an attacker may be right about whether a person is in the data who gives even odds, in
+    (1/2, 1): by all answers of this call together, whose eps is the largest that keeps to it. It is a mean over noise,
+    where ``risk`` bounds the belief after any. What a rule of a ledger costs besides comes on top.
 bounds : (lo, hi) or "column"
     The range that values can have, in the unit of the column; values outside count as its ends. Not needed where
     bounds are declared with ``df.dprisk.declare``. ``"column"`` takes the smallest and the largest value of the data,

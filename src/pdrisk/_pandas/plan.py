@@ -20,6 +20,7 @@ from pdrisk._model.aliases import Bounds, Eps
 from pdrisk._model.arguments import (
     MOST_STATISTICS,
     check_step,
+    checked_success,
     epsilon,
     statistic,
     statistics,
@@ -33,12 +34,12 @@ from pdrisk._model.query import (
     answered_by,
     written,
 )
-from pdrisk.engines.numpy.frame import FrameEngine
+from pdrisk._pandas.plan_tables import PlannedTable, planned_tables, reading
+from pdrisk._pandas.planned import allotted
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["plan", "questions_asked"]
 
-MOST_RECORDS: Final = 10_000_000  # of more the noise of means is smaller still
 LARGEST: Final = 2**63 - 1  # rows
 WITH_PARAMETER = re.compile(r"\s*(\w+)\(\s*(?:(\w+)\s*=)?\s*([\w.+-]+)\s*\)\s+of\s+(.+)")
 OWN_PARAMETER: Final = {"var": "ddof", "std": "ddof", "min": "bounds_reached", "max": "bounds_reached"}
@@ -52,26 +53,35 @@ def plan(
     questions: Mapping[Any, Any] | str | Iterable[str],
     *,
     n: int,
-    eps: Eps,
+    eps: Eps | None = None,
+    success: float | None = None,
     bounds: Bounds | None = None,
     groups: int = 1,
     mechanism: str = "auto",
     step: int | None = None,
     interval: bool = False,
     clip: str | None = None,
-) -> pd.DataFrame:
+) -> Any:
     """Accuracy plan: the noise to expect of each question, from public facts alone, without data and without spending.
+
+    With ``success=`` or with targets it allots a budget: the eps that each question needs for the noise that is wanted
+    of it, what does not fit, and how much success less noise would cost.
 
     Parameters
     ----------
     questions : dict, str or list of str
         As `agg` takes them, ``{"distance": ["mean", "median"]}``, or as pdrisk writes them, ``"mean(distance)"``,
-        ``"quantile(0.9) of distance"``, ``"count()"``; also ``"mean of distance"``.
+        ``"quantile(0.9) of distance"``, ``"count()"``; also ``"mean of distance"``. With targets a dict from question
+        to its options, as in ``{"count()": {"noise95": 5}}``, or from the name of a table to a dict of questions that
+        are asked together, with the options that all of them have. See Notes.
     n : int
         About how many records there will be.
     eps : float
         Privacy loss of all questions together, in nats, split evenly over releases. Count, sum, mean, var and std of
         one column share a release, and so do three or more quantiles, as in `agg`.
+    success : float, optional
+        How often an attacker may be right at most, by all answers together, as in ``Ledger(success=.75)``. Questions
+        without a target share evenly, by the square of their m, what those with one leave.
     bounds : (lo, hi) or dict from column to (lo, hi)
         Range of the values, in the column's unit.
     groups : int, default 1
@@ -88,8 +98,9 @@ def plan(
 
     Returns
     -------
-    DataFrame
-        A row for each question, with columns ``question mechanism eps n noise95 noise95_widest worst_case success``; n
+    DataFrame or BudgetPlan
+        A `BudgetPlan` with ``success=`` or targets: its ``table`` is this frame and more. Else a row for each question,
+        with columns ``question mechanism eps n noise95 noise95_widest worst_case success``; n
         is the size of one group. In 95 % of cases an answer is within ``noise95`` of the exact one, if values are
         spread evenly between the bounds. ``noise95_widest`` is what `Release.noise95` stays within whatever the values
         are, 99 % sure: of a mean up to a half wider, where all values lie near one bound; of a standard deviation many
@@ -99,7 +110,16 @@ def plan(
     Raises
     ------
     ParameterError, ColumnTypeError
-        If a question cannot be asked like this; the text says what to write instead.
+        If a question cannot be asked like this, or a target cannot be had; the text says what to write instead.
+
+    Notes
+    -----
+    Options of a question: one target, ``noise95`` or ``noise95_widest`` as in the columns, or ``relative``, the share
+    of the answer that evenly spread values have; and ``bounds``, ``mechanism``, ``step``, ``interval``, ``clip``.
+    Options of a table, or of a question asked alone: ``by``, the number of its groups or a dict from column to number
+    of keys; ``n``; ``person``, ``per_person``, ``constant``, ``rows`` and ``groups``, as in the question itself; and
+    ``margins=True``, which plans the table of each smaller set of the columns of ``by``, too. Where sums of the noisy
+    answers are precise enough for a margin, as for counts with a relative target, it costs nothing.
 
     Examples
     --------
@@ -107,14 +127,27 @@ def plan(
     >>> pdrisk.plan("mean(distance)", n=14_734, eps=1, bounds=(1, 675)).round(3).to_dict("records")
     [{'question': 'mean(distance)', 'mechanism': 'two_sums', 'eps': 1.0, 'n': 14734, 'noise95': 0.094,
     'noise95_widest': 0.137, 'worst_case': 0.731, 'success': 0.697}]
+    >>> found = pdrisk.plan(
+    ...     {"count()": {"noise95": 5}, "mean(distance)": {"relative": 0.01, "bounds": (1, 675)}}, success=0.75, n=500
+    ... )
+    >>> found.fits, found.table["eps"].tolist()
+    (True, [0.5382, 0.8203])
     """
+    targets = isinstance(questions, Mapping) and any(isinstance(said, Mapping) for said in questions.values())
+    if targets or success is not None:
+        common = {"bounds": bounds, "mechanism": mechanism, "step": step, "interval": interval, "clip": clip}
+        parts: list[PlannedTable] = []
+        if isinstance(questions, Mapping) and targets:
+            if _whole("groups", groups, 1) > 1:
+                common["by"] = groups
+            parts = planned_tables(questions, _asked_alone, _whole("n", n, 0), common, _whole)
+        else:
+            size = _whole("n", n, 0) // _whole("groups", groups, 1)
+            parts = [PlannedTable.without_targets(*_joined(questions, bounds, mechanism, step, interval, clip), size)]
+        limit = None if success is None else checked_success(success)
+        return allotted(parts, limit, None if eps is None else epsilon(eps))
     size = _whole("n", n, 0) // _whole("groups", groups, 1)
-    asked = [
-        _line(column, each, bounds, mechanism, step, interval, clip) for column, each in questions_asked(questions)
-    ]
-    if not asked:
-        raise ParameterError(f"questions lists nothing: pass one at least, such as {FORMS}.")
-    lines, releases = joined(asked, mechanism)
+    lines, releases = _joined(questions, bounds, mechanism, step, interval, clip)
     share = epsilon(eps) / (max(releases) + 1)
     for line in lines:
         line.calibrated(share).check()
@@ -124,12 +157,28 @@ def plan(
     )
 
 
+def _joined(
+    questions: object, bounds: object, mechanism: Any, step: object, interval: object, clip: object
+) -> tuple[tuple[Line, ...], tuple[int, ...]]:
+    """The lines of questions, and the number of the release that answers each."""
+    asked = [
+        _line(column, each, bounds, mechanism, step, interval, clip) for column, each in questions_asked(questions)
+    ]
+    if not asked:
+        raise ParameterError(f"questions lists nothing: pass one at least, such as {FORMS}.")
+    return joined(asked, mechanism)
+
+
+def _asked_alone(question: object, options: Mapping[str, Any]) -> Iterator[Line]:
+    """The line of a question with a target, which has its own options."""
+    column, statistic = _parsed(question)
+    own = [options.get(name) for name in ("bounds", "mechanism", "step", "interval", "clip")]
+    own[1], own[3] = options.get("mechanism", "auto"), options.get("interval", False)
+    yield _line(column, statistic, *own)
+
+
 def _row(line: Line, lead: Line, share: Any, size: int) -> dict[str, Any]:
     """The plan of a line, of the records that its release is drawn from."""
-    within = lead.universe or UNIT
-    values = np.linspace(within.lo, within.hi, min(size, MOST_RECORDS))
-    frame = pd.DataFrame({lead.column: values})
-    reading = FrameEngine(frame, stored=frame).read(Query((lead,), (share,)))
     mechanism = line.calibrated(share)
     widest = mechanism.widest_noise95(size)
     return {
@@ -137,7 +186,7 @@ def _row(line: Line, lead: Line, share: Any, size: int) -> dict[str, Any]:
         "mechanism": line.mechanism,
         "eps": float(share),
         "n": size,
-        "noise95": float(mechanism.noise95(reading.summaries[0])[0]),
+        "noise95": float(mechanism.noise95(reading(lead, share, size))[0]),
         "noise95_widest": math.nan if widest is None else widest,
         "worst_case": float(posterior(float(share))),
         "success": mechanism.success,

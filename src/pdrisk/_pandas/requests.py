@@ -16,6 +16,8 @@ import pandas as pd
 from pdrisk._digits import rounded_up
 from pdrisk._mechanisms import Mechanism
 from pdrisk._model.arguments import (
+    asked_epsilon,
+    checked_number,
     data_dependent,
     epsilon,
 )
@@ -31,12 +33,12 @@ from pdrisk._model.query import (
     Groups,
     Line,
     Query,
+    eps_for,
 )
 from pdrisk._model.rowwise import Derived, RowwiseFilter, Within, caller_names, given_of, judged
 from pdrisk._model.rowwise.derived import used
 from pdrisk._model.rowwise.meaning import meaning_of
 from pdrisk._pandas.declared import codes_of, declared
-from pdrisk._pandas.lines import checked_number
 from pdrisk._pandas.options import REPLACE, Request
 from pdrisk._pandas.people import unit_of
 from pdrisk.engines.base import Engine
@@ -50,6 +52,7 @@ __all__ = [
     "eps_values",
     "judged_query",
     "judged_selection",
+    "listed_numbers",
 ]
 
 MOST_EPS = 10_000  # of one assessment
@@ -70,19 +73,28 @@ def judged_query(
     _check_all_rows(request)
     lines, releases = joined(asked, str(request.mechanism))
     if eps is None:
-        eps = epsilon(request.eps, request.risk, request.prior)
-    share, number_of_releases = share_of_values(request.keys, eps), max(releases) + 1
-    if number_of_releases > 1:
-        share /= number_of_releases
-    query, engine = judged_selection(frame, lines, request, share, releases)
-    chosen = judged_groups_shown(request.keys, request.delta, request.least_group, request.risk, eps, query.unit)
-    if chosen is not None:
-        query = replace(query, selection=chosen)
+        eps = asked_epsilon(request.eps, request.risk, request.prior, request.success)
+    query, engine = _judged_at(frame, lines, releases, request, eps)
+    if request.success is not None:
+        eps = eps_for(request.success, [query])
+        query, engine = _judged_at(frame, lines, releases, request, eps)
     for number in range(len(lines)):
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
         query.mechanism(number).check()
         _check_noise(query, number, request.max_noise95, request.n_at_least, eps)
     return query, engine
+
+
+def _judged_at(
+    frame: pd.DataFrame, lines: tuple[Line, ...], releases: tuple[int, ...], request: Request, eps: Fraction
+) -> tuple[Query, Engine[Any]]:
+    """The query that may spend this eps in all, and the engine that reads it."""
+    share, number_of_releases = share_of_values(request.keys, eps), max(releases) + 1
+    if number_of_releases > 1:
+        share /= number_of_releases
+    query, engine = judged_selection(frame, lines, request, share, releases)
+    chosen = judged_groups_shown(request.keys, request.delta, request.least_group, request.risk, eps, query.unit)
+    return query if chosen is None else replace(query, selection=chosen), engine
 
 
 def judged_selection(
@@ -156,13 +168,20 @@ def check_rows_in_python(engine: Engine[Any], asked: str) -> None:
 
 def eps_values(eps: object) -> list[Fraction]:
     """One or several privacy losses, as `epsilon` reads each."""
-    several = isinstance(eps, list | tuple | pd.Series) or (isinstance(eps, np.ndarray) and eps.ndim > 0)
-    listed = list(islice(eps, MOST_EPS + 1)) if several and isinstance(eps, Iterable) else [eps]
+    return [epsilon(each) for each in listed_numbers("eps", [None] if eps is None else eps)]
+
+
+def listed_numbers(name: str, given: object) -> list[object]:
+    """One number or several, as a list; none for None."""
+    if given is None:
+        return []
+    several = isinstance(given, list | tuple | pd.Series) or (isinstance(given, np.ndarray) and given.ndim > 0)
+    listed = list(islice(given, MOST_EPS + 1)) if several and isinstance(given, Iterable) else [given]
     if not listed:
-        raise ParameterError("eps must be a number or a list with at least one.")
+        raise ParameterError(f"{name} must be a number or a list with at least one.")
     if len(listed) > MOST_EPS:
-        raise ParameterError(f"eps lists more than {MOST_EPS:,} numbers: list fewer.")
-    return [epsilon(each) for each in listed]
+        raise ParameterError(f"{name} lists more than {MOST_EPS:,} numbers: list fewer.")
+    return listed
 
 
 def _check_all_rows(request: Request) -> None:
@@ -221,7 +240,7 @@ def _enough(mechanism: Mechanism, n: int | None, limit: float, eps: Fraction) ->
 def check_given(frame: pd.DataFrame, request: Request) -> Fraction:
     """Eps of a request; one without it, or with groups without keys, is refused."""
     checks: list[Callable[[], object]] = [
-        partial(epsilon, request.eps, request.risk, request.prior),
+        partial(asked_epsilon, request.eps, request.risk, request.prior, request.success),
         partial(check_delta_given, request.keys, request.delta),
     ]
     if request.by is not None and request.keys is None:

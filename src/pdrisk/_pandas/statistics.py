@@ -229,7 +229,13 @@ class Statistics(DisclosureViews):
             return histogram(frame, column, bins, asked, request.asker(self._identity))
 
     def suggest_bounds(
-        self, column: Hashable, *, eps: float, ledger: Any = None, fresh: bool = False
+        self,
+        column: Hashable,
+        *,
+        eps: float | None = None,
+        success: float | None = None,
+        ledger: Any = None,
+        fresh: bool = False,
     ) -> SuggestedBounds:
         """Bounds found with differential privacy, for a column whose range nobody knows.
 
@@ -241,6 +247,8 @@ class Statistics(DisclosureViews):
         column : column
         eps : float
             Privacy loss to spend, in nats. A bin is seen only if at least some 15 / eps people are in it.
+        success : float
+            Instead of ``eps``, how often an attacker may be right, as for every statistic.
         ledger : Ledger, optional
             The budget that pays.
         fresh : bool, default False
@@ -259,6 +267,7 @@ class Statistics(DisclosureViews):
         """
         request = Request(
             eps=eps,
+            success=success,
             where=self._rows(None),
             ledger=self._payer(ledger),
             fresh=fresh,
@@ -271,7 +280,8 @@ class Statistics(DisclosureViews):
     def suggest_rows(
         self,
         *,
-        eps: float,
+        eps: float | None = None,
+        success: float | None = None,
         share: float = 0.95,
         most: int = 1000,
         person: Any = None,
@@ -286,6 +296,8 @@ class Statistics(DisclosureViews):
         ----------
         eps : float
             Privacy loss to spend, in nats.
+        success : float
+            Instead of ``eps``, how often an attacker may be right, as for every statistic.
         share : float
             Share of the people, in (0, 1), who should have no more rows than this. A larger number leaves out fewer
             rows but needs more noise: if most people have few rows and some have many, a smaller one is often better.
@@ -310,7 +322,9 @@ class Statistics(DisclosureViews):
         >>> int(pdrisk.Dataset(visits, person="pid").suggest_rows(eps=1))
         4
         """
-        request = self._looked_at(eps=eps, where=None, person=person, ledger=self._payer(ledger), fresh=fresh)
+        request = self._looked_at(
+            eps=eps, success=success, where=None, person=person, ledger=self._payer(ledger), fresh=fresh
+        )
         with judging(self._frame, request) as (frame, asked):
             return suggested_rows(frame, share, most, asked, request.asker(self._identity))
 

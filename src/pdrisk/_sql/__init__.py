@@ -24,9 +24,10 @@ from pdrisk._core.foreign import own_errors
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Ledger, ledger_for
 from pdrisk._model.aliases import Bounds, Eps, Keys
-from pdrisk._model.arguments import checked_flag, checked_mechanism, epsilon
+from pdrisk._model.arguments import asked_epsilon, checked_flag, checked_mechanism, epsilon
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.private_keys import are_private, check_delta_given
+from pdrisk._model.query import eps_for
 from pdrisk._pandas.objects import advising
 from pdrisk._sql import workspace
 from pdrisk._sql.clients import connected
@@ -69,6 +70,7 @@ def sql(
     con: DuckDBPyConnection | None = None,
     *,
     eps: Eps | None = None,
+    success: float | None = None,
     bounds: Bounds | None = None,
     keys: Keys | None = None,
     delta: float | None = None,
@@ -111,6 +113,9 @@ def sql(
         Privacy loss of the whole query, in nats. Aggregates without an eps of their own share evenly what the others
         leave. COUNT, SUM, AVG, VARIANCE and STDDEV of the same values come from one release, which has one share, and
         so do three or more quantiles.
+    success : float, optional
+        Instead of ``eps``, how often an attacker may be right about whether a person is in the data who gives even
+        odds, in (1/2, 1), by the whole answer.
     bounds : (float, float) or dict, optional
         Range of the values, for every column or by column, unless it is declared. An expression needs its own ``lo``
         and ``hi``.
@@ -204,7 +209,7 @@ def sql(
     check_one_or_other(named, names)
     with sources_of(con, named, schema, names) as sources:
         return answered(
-            query, sources, eps=eps, bounds=bounds, keys=keys, delta=delta,
+            query, sources, eps=eps, success=success, bounds=bounds, keys=keys, delta=delta,
             least_group=least_group, ledger=ledger, fresh=fresh, params=params, mechanism=mechanism, interval=interval,
             clip=clip, curator=curator, risk_columns=risk_columns,
             people=PeopleAsked(person, per_person, rows, groups, unit, constant, unit_label),
@@ -228,6 +233,7 @@ def answered(
     sources: Sources,
     *,
     eps: object,
+    success: object,
     bounds: object,
     keys: object,
     delta: object,
@@ -255,7 +261,7 @@ def answered(
             return judged(
                 select, sources, eps=share.eps, bounds=bounds, keys=own, delta=None if is_part else share.delta,
                 least_group=None if is_part else least_group, mechanism=name, interval=interval, clip=clip,
-                people=people,
+                people=people, even=success is not None,
             )  # fmt: skip
 
         def nest(select: Select) -> Layered:
@@ -268,9 +274,19 @@ def answered(
             sources.selects = (select, *scalars.selects)
             return select
 
+        if success is not None:
+            if eps is not None:
+                raise ParameterError(
+                    "pass exactly one of eps= and success= (not both): the privacy loss of the query, or how often an "
+                    "attacker may be right by it."
+                )
+            eps = asked_epsilon(None, None, None, success)
         all_given(partial(_check_eps_given, keys, eps), partial(check_delta_given, keys, delta))
         with advising(*frames if sources.by_declarations else (), asked=query if isinstance(query, str) else ""):
             plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
+            if success is not None:
+                eps = eps_for(success, [each.query for each in plan.queries])
+                plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
         grouped = any(each.groups for each in plan.queries)
         check_units(people, [each.query.unit for each in plan.queries], grouped)
         last = plan.statements[-1]

@@ -76,8 +76,9 @@ def judged(
     interval: object = False,
     clip: object = None,
     people: PeopleAsked = NOBODY_KNOWN,
+    even: bool = False,
 ) -> Judged:
-    """Query of a SELECT, or the error that says what is wrong with it."""
+    """Query of a SELECT, or the error that says what is wrong with it; ``even``: no aggregate may have its own eps."""
     shared = people.shared_name
     nested = layers_of(select, sources, bounds, people)
     core, stated = nested.core, checked_bounds(bounds)
@@ -128,6 +129,11 @@ def judged(
     alone = {at for at, each in enumerate(noted) if each.asked.eps is not None}
     lines, releases = joined(found, mechanism, alone)
     explicit = [noted[releases.index(each)].asked.eps for each in range(max(releases) + 1)]
+    if even and any(explicit):
+        raise ParameterError(
+            "success= finds the eps of the whole query, of which every aggregate has an even share: leave out eps := "
+            "in its dp_ functions, or pass eps= in place of success=."
+        )
     total = None if eps is None else epsilon(eps)
     shares = _shares(explicit, None if total is None else share_of_values(keys, total))
     columns = [group.column for group in answers.groups]

@@ -9,6 +9,7 @@ from pdrisk.attack._averaging import averaging
 from pdrisk.attack._black_box import epsilon_lower_bound
 from pdrisk.attack._disclosure import attribute_disclosure, intersection
 from pdrisk.attack._informed import many_worlds, two_worlds
+from pdrisk.attack._ledger import ledger
 from pdrisk.attack._membership import membership
 from pdrisk.attack._outcome import Outcome, Outcomes
 from pdrisk.attack._reconstruction import reconstruction
@@ -23,6 +24,7 @@ __all__ = [
     "differencing",
     "epsilon_lower_bound",
     "intersection",
+    "ledger",
     "many_worlds",
     "membership",
     "reconstruction",

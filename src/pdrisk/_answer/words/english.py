@@ -5,7 +5,10 @@ one that ends in ``_replaced`` in the place of the field without, where the numb
 in ``_of_rows`` where each record is protected by itself, and a person may have several.
 """
 
+from pdrisk._answer.words.english_ledger import OF_LEDGERS
+
 TEXTS = {
+    **OF_LEDGERS,
     # The participant.
     "imagine": (
         "Imagine the hardest case we can think of: someone knows everybody else's answers and must say whether you "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,25 +12,24 @@ from pdrisk._answer import formatting
 from pdrisk._answer.answer import Answer, AnswerLine
 from pdrisk._answer.curator import Exposed
 from pdrisk._answer.labels import clamped, hidden_values, title
-from pdrisk._answer.words.counts import chances, common_denominator, counted, reached
+from pdrisk._answer.words.counts import chances
 from pdrisk._answer.words.groups import groups_said
 from pdrisk._answer.words.languages import of_rows, texts
 from pdrisk._answer.words.left_out import of_truncated, rule_of, share_left_out, where_rows_count
 from pdrisk._answer.words.spent import SoFar, spent_so_far
 from pdrisk._core.foreign import shown
+from pdrisk._core.whole_numbers import common_denominator, counted, reached
 from pdrisk._digits import probability, rounded_up
 from pdrisk._mechanisms import MECHANISMS
 from pdrisk._model.arguments import checked_probability
 from pdrisk._model.unit import ONE_RECORD
-from pdrisk._printing import DisplayedText, printable
+from pdrisk._printing import DisplayedText, laid_out, printable
 from pdrisk.errors import NotPublicError, ParameterError
 
 __all__ = ["AUDIENCES", "explained", "not_for_others", "participant"]
 
 PUBLIC: Final = ("participant", "publication")
 AUDIENCES: Final = ("participant", "analyst", "curator", "publication")
-WIDTH: Final = 110
-LABEL: Final = 24  # characters; a longer label pushes its text to the right
 Rows = list[tuple[str, str]]
 
 
@@ -132,7 +130,7 @@ class _Telling:
         if self._all is None:
             lines.append(said["one_release"])
         elif self.prior is None:
-            lines.append(_counts(said, "so_far", self._all, out_of))
+            lines.append(_counts(said, f"so_far{self._limited}", self._all, out_of))
         else:
             lines.append(said["so_far_prior"].format(after=together))
         return "\n".join([*lines, said["not_covered"]])
@@ -149,7 +147,7 @@ class _Telling:
         rows = [*self._caution(), *answers, *left_out, *groups_said(self.answer, self.said)]
         rows += [*self._protected(), *self._eps()]
         rows.append((self.said["left"], self.spent.left))
-        return _laid_out(self._title("analyst"), [*rows, *self._risk("together")])
+        return laid_out(self._title("analyst"), [*rows, *self._risk("together")])
 
     def curator(self) -> str:
         known = [one for one in self.exposed if one is not None]
@@ -161,12 +159,12 @@ class _Telling:
         out_of = self._out_of([one.numbers.two_worlds for one in known])
         head = [*self._caution(), *self._protected(), *self._eps(), *self._risk("together", out_of)]
         own = [
-            _laid_out(f"  {line.name}", [("  " + self.said["label_not_held"], self.said["not_held"])])
+            laid_out(f"  {line.name}", [("  " + self.said["label_not_held"], self.said["not_held"])])
             if one is None
             else self._exposed(line, one, out_of)
             for line, one in zip(self.answer.lines, self.exposed, strict=True)
         ]
-        return "\n".join([_laid_out(self._title("curator"), head), f"  -- {self.said['curator_only']} --", *own])
+        return "\n".join([laid_out(self._title("curator"), head), f"  -- {self.said['curator_only']} --", *own])
 
     def publication(self) -> str:
         answer, said = self.answer, self.said
@@ -181,14 +179,21 @@ class _Telling:
         rows += [(said["unit"], self._unit()), (said["neighbours"], neighbours.format(unit=printable(answer.unit)))]
         rows += [(line.name, self._declared(line)) for line in answer.lines]
         rows += [*self._eps(), *self._risk("composition"), (said["uncovered"], said["uncovered_is"])]
-        return _laid_out(self._title("publication"), rows)
+        return laid_out(self._title("publication"), rows)
 
     @property
     def _own(self) -> float:
         return reached(self.answer.eps, self.answer.delta)
 
     @property
+    def _limited(self) -> str:
+        """The end of the fields about all releases together where a limit of success holds, for those to come, too."""
+        return "" if self.spent.limit is None else "_limit"
+
+    @property
     def _all(self) -> float | None:
+        if self.spent.limit is not None:
+            return self.spent.limit
         return None if self.spent.total is None else reached(self.spent.total, self.spent.delta)
 
     def _out_of(self, others: list[float] | None = None) -> int:
@@ -296,7 +301,7 @@ class _Telling:
         if self._all is None or total is None:
             together = said["together_unknown"]
         elif self.prior is None:
-            together = _counts(said, "together", self._all, denominator, eps=_eps(total))
+            together = _counts(said, f"together{self._limited}", self._all, denominator, eps=_eps(total))
         else:
             together = said["together_prior"].format(eps=_eps(total), after=both)
         return [(said["label_risk"], risk), (said[f"label_{label}"], together)]
@@ -358,9 +363,9 @@ class _Telling:
         )
         rows.append((said["label_most_exposed"], _counts(said, field, found.two_worlds, out_of)))
         if not answer.several:
-            return _laid_out("", rows)
+            return laid_out("", rows)
         name = line.name if exposed.group is None else said["group_is"].format(name=line.name, group=exposed.group)
-        return _laid_out(f"  {name}", [(f"  {label}", text) for label, text in rows])
+        return laid_out(f"  {name}", [(f"  {label}", text) for label, text in rows])
 
 
 def _pair(said: Mapping[str, str], risk: float, out_of: int, number: str) -> list[str]:
@@ -384,19 +389,3 @@ def _has_interval(line: AnswerLine) -> bool:
 
 def _eps(eps: float) -> str:
     return f"{eps:.6g}"
-
-
-def _laid_out(title: str, rows: Rows) -> str:
-    """Labels and texts in two columns."""
-    widest = min(max(len(label) for label, _ in rows), LABEL)
-    lines = [title] if title else []
-    for label, text in rows:
-        lines += textwrap.wrap(
-            text,
-            WIDTH,
-            initial_indent=f"  {label:<{widest}}  ",
-            subsequent_indent=" " * (widest + 4),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    return "\n".join(lines)

@@ -11,23 +11,28 @@ from typing import Any
 import numpy as np
 
 from pdrisk._answer.answer import Answer
+from pdrisk._digits import rounded_down
+from pdrisk._ledger.payer import Payer
+from pdrisk._ledger.promise import promise_of
+from pdrisk._ledger.remaining import Remaining
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["SoFar", "spent_so_far"]
+__all__ = ["SoFar", "left_of", "spent_so_far"]
 
 
 @dataclass(frozen=True, slots=True)
 class SoFar:
-    """Eps and delta of all releases so far, and a text about what is left."""
+    """Eps and delta of all releases so far, a text about what is left, and the limit of success, if one holds."""
 
     total: float | None
     left: str
     delta: float
+    limit: float | None = None
 
 
 def spent_so_far(so_far: object, answer: Answer, said: Mapping[str, str]) -> SoFar:
     """Spending up to an answer, as ``so_far`` says: an eps, a ledger or nothing; raises as `explained`."""
-    delta = answer.delta
+    delta, limit = answer.delta, None
     if so_far is None:
         return SoFar(None, said["left_unknown"], delta)
     # Of its class: an object that has whatever is asked for, such as a pd.col expression, is no ledger.
@@ -37,9 +42,10 @@ def spent_so_far(so_far: object, answer: Answer, said: Mapping[str, str]) -> SoF
     if callable(remaining):  # a ledger
         account = remaining(so_far)
         total, delta = float(account.spent), max(float(account.delta_spent), delta)
-        left = said["left_unlimited"] if account.eps is None else said["left_is"].format(eps=f"{account.eps:.6g}")
-        if account.delta is not None:
-            left = said["left_delta"].format(left=left, delta=f"{account.delta:.6g}")
+        left = left_of(account, said)
+        if isinstance(so_far, Payer) and account.success_limit is not None:
+            promise = promise_of(so_far)
+            limit = None if promise.success is None else promise.limit
     elif answer.delta:
         raise ParameterError(
             "so_far= of an answer with delta must be the ledger that paid: an eps alone says too little."
@@ -59,4 +65,16 @@ def spent_so_far(so_far: object, answer: Answer, said: Mapping[str, str]) -> SoF
             f"so_far must be the eps of all releases so far, this one included: it is {total:g}, but this one alone "
             f"cost {answer.eps:g}. Pass the sum, or the ledger that paid."
         )
-    return SoFar(max(total, answer.eps), left, delta)
+    return SoFar(max(total, answer.eps), left, delta, limit)
+
+
+def left_of(account: Remaining, said: Mapping[str, str]) -> str:
+    """What is left of a ledger's budget, as a text."""
+    left = said["left_unlimited"] if account.eps is None else said["left_is"].format(eps=f"{account.eps:.6g}")
+    if account.success is not None:
+        success = rounded_down(account.success)
+        found = said["left_success" if account.success > 0.5 else "left_success_none"].format(success=success)
+        left = found if account.eps is None else f"{found}; {left}"
+    if account.delta is not None:
+        left = said["left_delta"].format(left=left, delta=f"{account.delta:.6g}")
+    return left

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
+from pdrisk._core.gaussian import UP, mu_of_exponential
 from pdrisk._core.lattice import Points
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.statistics import Statistic
@@ -173,6 +174,10 @@ class Exponential(Mechanism):
 
     def _success(self, eps: float) -> float:
         return 1 / (1 + math.exp(-eps / 2))
+
+    def _mu(self, eps: float, groups: int) -> float:
+        choices = float(self.eps / self.value_eps)
+        return UP * math.sqrt(choices) * mu_of_exponential(eps / choices)
 
     def loss(self, summary: Summary) -> FloatArray:
         cells = self._cells(summary)

@@ -1,0 +1,32 @@
+"""Price of a query in m^2, and the eps at which it would cost less."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from pdrisk._core.gaussian import largest_eps
+from pdrisk._ledger.policy import Policy
+from pdrisk._ledger.success import mu2_of_pure
+from pdrisk._model.query import Query
+
+__all__ = ["fitting", "price_of"]
+
+
+def price_of(query: Query, policy: Policy) -> Fraction:
+    """The m^2 of a query, with that of the noisy numbers of people that decide what is withheld."""
+    return query.mu2 + _of_looks(query, policy)
+
+
+def _of_looks(query: Query, policy: Policy) -> Fraction:
+    return sum(map(mu2_of_pure, policy.counted(query)), Fraction(0)) * query.times
+
+
+def fitting(query: Query, policy: Policy, left: Fraction) -> tuple[Fraction, Fraction]:
+    """The largest eps at which the same question costs no more m^2 than is left, and the m^2 that it may have itself.
+
+    Without one, 0.
+    """
+    own = left - _of_looks(query, policy)
+    if own <= 0:
+        return Fraction(0), Fraction(0)
+    return largest_eps(lambda eps: query.at(eps).mu2, own), own
