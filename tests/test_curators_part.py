@@ -20,6 +20,7 @@ import pdrisk
 from ledgers import typed
 from pdrisk import attack
 from pdrisk._answer.curator import Curator
+from pdrisk._ledger import ambient
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -250,6 +251,7 @@ ATTACKS = {
     "intersection": lambda frame: attack.intersection(frame, frame, ["region"], "job"),
     "differencing": lambda frame: attack.differencing(frame, "job", "age > 20", "age > 21"),
     "tracker": lambda frame: attack.tracker(frame, {"region": "north"}, "job"),
+    "ledger": lambda frame: attack.ledger(ambient.innermost(), records=frame, person=0),
 }
 OF_MADE_UP_DATA = {"Outcome", "Outcomes", "clopper_pearson", "epsilon_lower_bound", "membership", "reconstruction"}
 

@@ -323,8 +323,8 @@ class TestTampering:
     def test_payments(self, path, monkeypatch):
         ledger = opened(path, eps=1)
         held = ledger.reserve({"eps": 0.1}, purpose="x")
-        monkeypatch.setattr("pdrisk._ledger.account.Held.check", lambda *_: None)
-        monkeypatch.setattr("pdrisk._ledger.account.Held.after", lambda self, cost: self)
+        monkeypatch.setattr("pdrisk._ledger.account.ReservedBudget.check", lambda *_: None)
+        monkeypatch.setattr("pdrisk._ledger.account.ReservedBudget.after", lambda self, cost: self)
         count(held, 0.2)
         monkeypatch.undo()
         refused(ledger.verify, "record 3 went over the limits that held then", pdrisk.LedgerError)

@@ -1,5 +1,7 @@
 """Tools around SQL: SQLAlchemy's engines, connections and texts, text that ibis writes, and lists of files."""
 
+import re
+
 import duckdb
 import pandas as pd
 import pytest
@@ -56,7 +58,7 @@ class TestSqlalchemy:
         ):
             answer = pdrisk.sql(query, engine, params=params, **OPTIONS)
             pd.testing.assert_frame_equal(answer, expected)
-            assert "40" not in answer.attrs["dprisk"]  # nor is the value of any other parameter shown
+            assert not re.search(r"\b40\b", answer.attrs["dprisk"])  # nor is the value of any other parameter shown
         frame = people()
         pd.testing.assert_frame_equal(pdrisk.sql(said, people=frame, params={"least": 40}, **OPTIONS), expected)
         pd.testing.assert_frame_equal(Dataset({"people": frame}).sql(said, params={"least": 40}, **OPTIONS), expected)

@@ -93,7 +93,7 @@ class Elsewhere:
     ):  # fmt: skip
         sources = SourcesElsewhere(None, {}, schema, public=frozenset(public), language=self.language, found=self.found)
         return answered(
-            query, sources, eps=eps, bounds=bounds, keys=keys, ledger=ledger, fresh=False, delta=delta,
+            query, sources, eps=eps, success=None, bounds=bounds, keys=keys, ledger=ledger, fresh=False, delta=delta,
             least_group=None, params=params, mechanism=mechanism, interval=False, clip=None, curator=curator,
             risk_columns=risk_columns, people=PeopleAsked(**people),
         )  # fmt: skip

@@ -18,7 +18,7 @@ from pdrisk._ledger.price import fitting, price_of
 from pdrisk._ledger.question import name_of
 from pdrisk._ledger.records import NEWEST, START, chained, digest, exact
 from pdrisk._ledger.replay import EVERYBODY, period, spent_of
-from pdrisk._ledger.reserved import RESERVED, Held
+from pdrisk._ledger.reserved import RESERVED, ReservedBudget
 from pdrisk._ledger.rules import Rules, largest
 from pdrisk._ledger.store import Ask, Rows, decoded, number_in, text_in
 from pdrisk._ledger.success import mu2_of_pure
@@ -195,7 +195,7 @@ class Account:
             raise LedgerError(f"{self.place} does not keep what is written; nothing was answered.")
 
     def cost_of(
-        self, query: Query, rules: Rules, spent: dict[str, dict[str, Spent]], held: Held | None = None
+        self, query: Query, rules: Rules, spent: dict[str, dict[str, Spent]], held: ReservedBudget | None = None
     ) -> Spent:
         """Cost of a query under these rules, after that spending; of what a reservation holds, if one pays.
 
@@ -242,7 +242,7 @@ class Account:
 
     # --- Reservations -----------------------------------------------------------------------------------------------
 
-    def reservations(self) -> list[Held]:
+    def reservations(self) -> list[ReservedBudget]:
         """Reservations of the dataset that something may still be paid from."""
         rows = self.ask(
             "SELECT period FROM spending WHERE dataset = ? AND analyst = '' AND queries > 0 "
@@ -252,7 +252,7 @@ class Account:
         numbers = decoded(self.place, lambda: sorted(int(at.removeprefix(RESERVED)) for (at,) in rows))
         return [held for number in numbers if (held := self.any_held(number)).lasts(self.now)]
 
-    def held(self, number: int) -> Held:
+    def held(self, number: int) -> ReservedBudget:
         """What a reservation holds.
 
         Raises
@@ -270,16 +270,16 @@ class Account:
             )
         return held
 
-    def any_held(self, number: int) -> Held:
+    def any_held(self, number: int) -> ReservedBudget:
         """The same, whoever asks and whether it has ended or not."""
         rows = self.ask(
             "SELECT body FROM records WHERE seq = ? AND dataset = ? AND event = 'reserved'", (number, self.dataset)
         )
         left = self._spent(EVERYBODY, f"{RESERVED} {number}")
-        return decoded(self.place, lambda: Held.stored(number, json.loads(rows[0][0]), left))
+        return decoded(self.place, lambda: ReservedBudget.stored(number, json.loads(rows[0][0]), left))
 
-    def reserve(self, held: Held) -> int:
-        """Set aside what `Held.left` says; returns the number of the record."""
+    def reserve(self, held: ReservedBudget) -> int:
+        """Set aside what `ReservedBudget.left` says; returns the number of the record."""
         number = self.record("reserved", held.body)
         self._write_spent(EVERYBODY, f"{RESERVED} {number}", held.left)
         return number

@@ -18,7 +18,7 @@ from pdrisk._ledger.price import price_of
 from pdrisk._ledger.publication import beside
 from pdrisk._ledger.question import events, name_of, question
 from pdrisk._ledger.receipt import Receipt
-from pdrisk._ledger.reserved import Held
+from pdrisk._ledger.reserved import ReservedBudget
 from pdrisk._ledger.secret import secret
 from pdrisk._ledger.store import Ask, Store
 from pdrisk._model.query import Query
@@ -193,7 +193,7 @@ class Payer:
         with self._writing() as account:
             rules, number = account.rules(), self._reservation
             spent = account.spent() if number is None else account.paid()
-            held: Held | None = None
+            held: ReservedBudget | None = None
             for query, said in zip(paid, asked, strict=True):
                 try:
                     check_policy(query, rules.policy, name_of(query))

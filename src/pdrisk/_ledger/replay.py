@@ -12,7 +12,7 @@ from typing import Any
 
 from pdrisk._ledger.limits import WINDOWS, Limits, Spent, check
 from pdrisk._ledger.records import exact
-from pdrisk._ledger.reserved import Held
+from pdrisk._ledger.reserved import ReservedBudget
 from pdrisk._ledger.rules import Rules
 from pdrisk._ledger.store import WRONG, Rows
 from pdrisk._ledger.success import mu2_of_pure
@@ -37,7 +37,7 @@ class Replay:
         The part of ``mu2`` of records that do not have it written down.
     rules : dict from dataset to Rules
     written : dict from dataset to what its newest record of limits says
-    held : dict from dataset to dict from number to Held
+    held : dict from dataset to dict from number to ReservedBudget
         Reservations that may not have ended.
     """
 
@@ -45,7 +45,7 @@ class Replay:
     old: dict[Place, Fraction] = field(default_factory=dict)
     rules: dict[str, Rules] = field(default_factory=dict)
     written: dict[str, Any] = field(default_factory=dict)
-    held: dict[str, dict[int, Held]] = field(default_factory=dict)
+    held: dict[str, dict[int, ReservedBudget]] = field(default_factory=dict)
 
     def step(
         self, seq: int, time: str, dataset: str, analyst: str, event: str, eps: str, body: dict[str, Any]
@@ -63,30 +63,30 @@ class Replay:
             return _no
         rules, moment, held = self.rules[dataset], datetime.datetime.fromisoformat(time), self._open(dataset)
         if event == "reserved":
-            return partial(self._reserves, dataset, rules, moment, Held.recorded(seq, body))
+            return partial(self._reserves, dataset, rules, moment, ReservedBudget.recorded(seq, body))
         if event == "returned":
             return partial(self._returns, dataset, held[body["of"]])
         own = held[body["reservation"]] if "reservation" in body else None
         return partial(self._pays, dataset, analyst, rules, moment, own, *paid_in(eps, body))
 
-    def _open(self, dataset: str) -> dict[int, Held]:
+    def _open(self, dataset: str) -> dict[int, ReservedBudget]:
         return self.held.setdefault(dataset, {})
 
-    def _reserves(self, dataset: str, rules: Rules, moment: datetime.datetime, new: Held) -> bool:
+    def _reserves(self, dataset: str, rules: Rules, moment: datetime.datetime, new: ReservedBudget) -> bool:
         limits = {EVERYBODY: rules.whole.of_all_time, new.analyst: rules.of_analyst(new.analyst).of_all_time}
         over = new.left.delta > 0 and rules.whole.delta is None
         over = self._is_over(dataset, new.left, limits, moment, {"": ""}, set_aside=True) or over
         self._open(dataset)[new.number], self.sums[dataset, EVERYBODY, new.period] = new, new.left
         return over
 
-    def _returns(self, dataset: str, held: Held) -> bool:
+    def _returns(self, dataset: str, held: ReservedBudget) -> bool:
         del self._open(dataset)[held.number]
         self.sums[dataset, EVERYBODY, held.period] = Spent()
         return False
 
     def _pays(
-        self, dataset: str, analyst: str, rules: Rules, moment: datetime.datetime, own: Held | None, cost: Spent,
-        is_old: bool,
+        self, dataset: str, analyst: str, rules: Rules, moment: datetime.datetime, own: ReservedBudget | None,
+        cost: Spent, is_old: bool,
     ) -> bool:  # fmt: skip
         """Add a payment to the sums; whether it went over the limits of its time."""
         limits = {EVERYBODY: rules.whole, analyst: rules.of_analyst(analyst)}

@@ -6,7 +6,7 @@ from pdrisk._digits import rounded_down
 from pdrisk._ledger.ledger import Ledger
 from pdrisk._ledger.limits import Spent, shown
 from pdrisk._ledger.payer import Payer
-from pdrisk._ledger.reserved import Held
+from pdrisk._ledger.reserved import ReservedBudget
 from pdrisk._ledger.success import reachable
 from pdrisk.errors import PolicyError
 
@@ -28,7 +28,7 @@ class Reservation(Ledger):
         When it ends by itself.
     """
 
-    def __init__(self, ledger: Payer, held: Held) -> None:
+    def __init__(self, ledger: Payer, held: ReservedBudget) -> None:
         super(Ledger, self).__init__(ledger._store, ledger._dataset, held.analyst)
         self._reservation = held.number
         self.number, self.purpose, self.until = held.number, held.purpose, held.until

@@ -20,7 +20,7 @@ from pdrisk._model.plain import float_of, plain_number
 from pdrisk._model.private_keys import checked_delta
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError
 
-__all__ = ["RESERVED", "Held", "end_of", "planned"]
+__all__ = ["RESERVED", "ReservedBudget", "end_of", "planned"]
 
 RESERVED = "reserved"  # begins the period in which the sums of a reservation are kept
 DAYS = 30
@@ -28,7 +28,7 @@ LONGEST = 3660  # days
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ReservedBudget:
     """What a reservation holds.
 
     Attributes
@@ -50,13 +50,13 @@ class Held:
     left: Spent
 
     @classmethod
-    def stored(cls, number: int, body: Mapping[str, Any], left: Spent) -> Held:
+    def stored(cls, number: int, body: Mapping[str, Any], left: Spent) -> ReservedBudget:
         """A reservation from the body of its record, and what is left of it; raises one of `store.WRONG`."""
         until = datetime.datetime.fromisoformat(body["until"])
         return cls(number, str(body["analyst"]), str(body["purpose"]), until, left)
 
     @classmethod
-    def recorded(cls, number: int, body: Mapping[str, Any]) -> Held:
+    def recorded(cls, number: int, body: Mapping[str, Any]) -> ReservedBudget:
         """The same as it was when it was made."""
         said = body["reserved"]
         eps, delta, mu2 = (exact(said[name]) for name in ("eps", "delta", "mu2"))
@@ -83,7 +83,7 @@ class Held:
         """Whether something may still be paid from it."""
         return self.left.queries > 0 and now < self.until
 
-    def after(self, cost: Spent) -> Held:
+    def after(self, cost: Spent) -> ReservedBudget:
         """What it holds after a payment; after the last of its questions it has ended."""
         return replace(self, left=self.left - cost)
 

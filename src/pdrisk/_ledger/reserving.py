@@ -11,7 +11,7 @@ from pdrisk._core.foreign import own_errors
 from pdrisk._ledger.limits import Spent, payable, shown
 from pdrisk._ledger.names import known_as, named
 from pdrisk._ledger.payer import Payer
-from pdrisk._ledger.reserved import Held, end_of, planned
+from pdrisk._ledger.reserved import ReservedBudget, end_of, planned
 from pdrisk._ledger.success import mu2_of_pure
 from pdrisk.errors import BudgetExceededError, ParameterError, PolicyError
 
@@ -84,7 +84,7 @@ class Reserving(Payer):
                 its.check_delta(request, cost.delta, rules)
                 whole, own = rules.whole.of_all_time, rules.of_analyst(who).of_all_time
                 its.check(request, cost, whole, own, its.spent(), lambda _: Fraction(0))
-                held = Held(0, who, why, end, cost)
+                held = ReservedBudget(0, who, why, end, cost)
                 return Reservation(self, replace(held, number=account.reserve(held)))
             except (BudgetExceededError, PolicyError) as error:
                 refusal = error

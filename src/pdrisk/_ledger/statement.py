@@ -163,11 +163,11 @@ def statement_of(account: Account, name: object) -> Statement:
                 f"{each.asked} took its bounds from the data, and no eps covers what that reveals: a statement would "
                 "promise what does not hold. Declare bounds and ask anew, in another publication."
             )
-    return decoded(account.place, lambda: _Telling(known, there, account.dataset, chain).statement())
+    return decoded(account.place, lambda: _StatementParts(known, there, account.dataset, chain).statement())
 
 
 @dataclass(frozen=True)
-class _Telling:
+class _StatementParts:
     """A statement in the parts that it is made of."""
 
     known: Published
