@@ -160,8 +160,8 @@ def eps_that_is_not_split(patch):
     """Each of several releases costs all of it."""
     from pdrisk._pandas import requests
 
-    own = requests.epsilon
-    patch.setattr(requests, "epsilon", lambda *asked: own(*asked) * 2)
+    own = requests.asked_epsilon
+    patch.setattr(requests, "asked_epsilon", lambda *asked: own(*asked) * 2)
 
 
 @mutant("replay")
