@@ -21,7 +21,8 @@ __all__ = [
     "GOALS",
     "GROUPED_GOALS",
     "GROUPED_ROWS",
-    "LEVEL",
+    "LEVELS",
+    "SAMPLES",
     "SHAPES",
     "STATISTICS",
     "Shape",
@@ -29,7 +30,8 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
-LEVEL = 0.9  # of the quantile
+SAMPLES = 20  # of each shape and size, drawn anew
+LEVELS = {"quantile 0.05": 0.05, "median": 0.5, "quantile 0.9": 0.9, "min": 0.0, "max": 1.0}
 CLIPPED = "clipped mean"
 GROUPED_ROWS = 14_734  # of the survey's distances
 
@@ -48,9 +50,9 @@ class Shape:
     whole: bool = False
     reaches: frozenset[str] = frozenset()
 
-    def values(self, n: int) -> FloatArray:
-        """The same n values on every call, within the bounds."""
-        return np.clip(self.made(np.random.default_rng(n), n), *self.bounds)
+    def values(self, n: int, sample: int = 0) -> FloatArray:
+        """The n values of a sample, the same on every call, within the bounds."""
+        return np.clip(self.made(np.random.default_rng([n, sample]), n), *self.bounds)
 
 
 @cache
@@ -79,6 +81,9 @@ SHAPES = (
     Shape("loose bounds", (0.0, 1000.0), lambda rng, n: rng.normal(400, 30, n)),
     Shape("0 or 1", (0.0, 1.0), lambda rng, n: (rng.random(n) < 0.3).astype(float), whole=True, reaches=ENDS),
     Shape("nearly constant", (0.0, 100.0), _nearly_constant),
+    Shape("heaped", (0.0, 20_000.0), lambda rng, n: np.round(rng.lognormal(7.6, 0.6, n) / 500) * 500),
+    Shape("ages", (0.0, 120.0), lambda rng, n: np.floor(18 + 75 * rng.beta(1.3, 1.6, n)), whole=True),
+    Shape("balances", (-1000.0, 1000.0), lambda rng, n: rng.laplace(20, 60, n)),
 )  # fmt: skip
 
 STATISTICS: dict[str, Statistic] = {
@@ -89,7 +94,8 @@ STATISTICS: dict[str, Statistic] = {
     "var": Var(),
     "std": Std(),
     "median": Median(),
-    "quantile": Quantile(LEVEL),
+    "quantile 0.05": Quantile(0.05),
+    "quantile 0.9": Quantile(0.9),
     "min": Min(),
     "max": Max(),
 }
@@ -102,7 +108,8 @@ EXACT: dict[str, Callable[[FloatArray], float]] = {
     "var": lambda x: float(x.var(ddof=1)),
     "std": lambda x: float(x.std(ddof=1)),
     "median": lambda x: float(np.median(x)),
-    "quantile": lambda x: float(np.quantile(x, LEVEL)),
+    "quantile 0.05": lambda x: float(np.quantile(x, 0.05)),
+    "quantile 0.9": lambda x: float(np.quantile(x, 0.9)),
     "min": lambda x: float(x.min()),
     "max": lambda x: float(x.max()),
 }
@@ -122,12 +129,12 @@ GOALS: dict[tuple[str, str, int], float] = {
     ("median", "distance", 1000): 0,
     ("median", "distance", 10_000): 0,
     ("median", "income", 10_000): 0.93,
-    ("quantile", "distance", 1000): 0.44,
-    ("quantile", "distance", 10_000): 0.16,
+    ("quantile 0.9", "distance", 1000): 0.44,
+    ("quantile 0.9", "distance", 10_000): 0.16,
     ("max", "uniform", 1000): 0.135,
     ("max", "loose bounds", 1000): 31,
 }
-"""Mean absolute error at eps 1 that a prototype reached, by statistic, shape and n."""
+"""Mean absolute error at eps 1 that a prototype reached, by statistic, shape and n: of the median of 20 samples."""
 
 GROUPED_GOALS = {16: 0.80, 1000: 33.0}
 """The same for the mean of `GROUPED_ROWS` distances in so many groups."""

@@ -1,4 +1,4 @@
-"""Page docs/accuracy.md: the tables of the accuracy benchmark, and how to read them."""
+"""Page docs/accuracy.md and the table beside it: the results of the accuracy benchmark, and how to read them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accuracy_data import CLIPPED, LEVEL, STATISTICS
+from accuracy_data import CLIPPED, LEVELS, SAMPLES, STATISTICS
 from accuracy_peers import PEERS, Peer
 from cases import installed
 
@@ -21,19 +21,7 @@ __all__ = ["page", "row", "shown", "table", "verdict"]
 OURS = ("auto", CLIPPED, "with interval", "laplace", "at the bound")
 PACKAGES = ("pdrisk", "numpy", "opendp", "python-dp", "pipeline-dp", "diffprivlib")
 GROUPED = "mean by groups"
-TITLES = {
-    "count": "Count", "sum": "Sum", "mean": "Mean", CLIPPED: "Mean of values clipped privately",
-    "var": "Variance", "std": "Standard deviation",
-    "median": "Median", "quantile": f"Quantile {LEVEL}", "min": "Minimum", "max": "Maximum",
-    GROUPED: "Mean distance by groups",
-}  # fmt: skip
-NOTES = {
-    "sum": "Distances, incomes and 0/1 are declared to be whole numbers.",
-    CLIPPED: 'With `clip="private"`: the error is that from the mean of the values that each answer says it clipped.',
-    "min": 'Judged "at the bound" (`bounds_reached=True`) where the data are declared to reach it.',
-    "max": 'Judged "at the bound" (`bounds_reached=True`) where the data are declared to reach it.',
-    GROUPED: "Each person is in one group, drawn at random. The error is that of one group, averaged over all.",
-}
+WITH_INTERVAL = "with interval"
 
 
 def shown(value: float) -> str:
@@ -48,78 +36,102 @@ def row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def table(rows: Sequence[Row]) -> list[str]:
-    """The lines of the table of one statistic."""
+def table(rows: Sequence[Row]) -> list[list[str]]:
+    """The lines of the CSV file, its head first."""
     seen = {column for each in rows for column in each.errors}
     columns = [*(each for each in OURS if each in seen), *(each.name for each in PEERS if each.name in seen)]
-    public = {peer.name for peer in PEERS if not peer.private_n}
-    heads = [f"{each} (n public)" if each in public else each for each in columns]
-    head = ("data", "n", "eps", *heads, "covered", "goal", "error, best peer", "met")
-    return [
-        row(head),
-        row(("---", "--:", "--:", *["--:"] * len(columns), "--:", "--:", "---", "---")),
-        *(row(each.cells(columns)) for each in rows),
-    ]
-
-
-def coverage(rows: Sequence[Row]) -> str:
-    """The smallest coverage of each mechanism's intervals, and how many rows there are."""
-    found: dict[str, list[float]] = {}
+    head = ["statistic", "data", "n", "eps", *columns, "judged", "coverage", "half-width", "goal"]
+    lines = [[*head, "best peer", "ratio", "interquartile range", "beyond all records"]]
     for each in rows:
-        own = each.errors.get("with interval", each.errors[each.judged])
-        if own.coverage is not None:
-            found.setdefault(TITLES[each.statistic], []).append(own.coverage)
-    lines = [row((name, f"{len(own)}", f"{min(own):.3f}", f"{np.median(own):.3f}")) for name, own in found.items()]
-    return "\n".join([row(("", "settings", "least covered", "usually")), row(("---", "--:", "--:", "--:")), *lines])
+        errors = [f"{each.errors[name].mean:.4g}" if name in each.errors else "" for name in columns]
+        interval = each.errors.get(WITH_INTERVAL, each.ours)
+        numbers = (interval.coverage, interval.width, each.goal, each.ratio, each.scale, each.beyond)
+        coverage, width, goal, ratio, scale, beyond = ("" if one is None else f"{one:.4g}" for one in numbers)
+        own = [each.statistic, each.data, str(each.n), each.eps, *errors, each.judged, coverage, width, goal]
+        lines.append([*own, each.best_peer or "", ratio, scale, beyond])
+    return lines
+
+
+def means(rows: Sequence[Row]) -> list[str]:
+    """Geometric means of the ratios by statistic and eps, as a table."""
+    compared = [each for each in rows if each.ratio is not None]
+    eps = sorted({each.eps for each in compared}, key=float)
+    lines = [row(("", *(f"eps {each}" for each in eps))), row(("---", *["--:"] * len(eps)))]
+    for statistic in dict.fromkeys(each.statistic for each in compared):
+        own = [[each.ratio for each in compared if (each.statistic, each.eps) == (statistic, one)] for one in eps]
+        lines.append(row((statistic, *(f"{np.exp(np.mean(np.log(np.array(ratios)))):.2f}" for ratios in own))))
+    return lines
 
 
 def verdict(rows: Sequence[Row]) -> str:
-    """How many goals are met, and which are not."""
+    """How many goals are met, the ratios, and where a peer is much better."""
     goals = [each for each in rows if each.goal is not None]
-    compared = [each for each in rows if each.best_peer is not None]
-    missed = [each for each in rows if each.misses]
-    lines = [
-        f"{sum('goal' not in each.misses for each in goals)} of {len(goals)} goals are met, and in "
-        f"{sum('peer' not in each.misses for each in compared)} of {len(compared)} comparisons no library to which n "
-        "is private, too, is better."
-    ]
-    if missed:
-        lines += ["Missed:", "", *(f"- {each.name} ({', '.join(map(each.missed_by, each.misses))})" for each in missed)]
+    missed = [each for each in goals if each.misses_goal]
+    compared = [each for each in rows if each.ratio is not None]
+    worse = [each for each in compared if each.is_much_worse]
+    parts = [f"{len(goals) - len(missed)} of {len(goals)} goals are met."]
+    parts += [f"Missed: {each.name} ({shown(each.ours.typical)}, goal {shown(each.goal or 0)})." for each in missed]
+    text = [" ".join(parts)]
+    if compared:
+        text += ["", *means(rows), ""]
+        text.append(
+            f"In {len(worse)} of {len(compared)} rows the error is more than twice that of a library, "
+            "where its error is above 1 % of the interquartile range:"
+        )
+        groups: dict[str, list[str]] = {}
+        for each in worse:
+            ratio = f"{each.n:,}/{each.eps}: {each.ratio:.1f}"
+            groups.setdefault(f"{each.statistic}, {each.data}", []).append(ratio)
+        text += ["", *(f"- {name} (n/eps: times) {'; '.join(found)}" for name, found in groups.items())]
+    beyond = [each.beyond for each in rows if each.beyond is not None and each.n * float(each.eps) >= 100]
+    if beyond:
+        text += [
+            "",
+            f"Answers beyond all records by more than 1 % of the bounds, n eps >= 100: at most {max(beyond):.3f}.",
+        ]
+    return "\n".join(text)
+
+
+def coverage(rows: Sequence[Row]) -> str:
+    """Of each statistic's intervals the smallest coverage, and the half-width as a multiple of the error."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for each in rows:
+        own = each.errors.get(WITH_INTERVAL, each.ours)
+        if own.coverage is not None and own.width is not None:
+            wide = own.width / own.mean if own.mean > 1e-9 else np.nan
+            found.setdefault(each.statistic, []).append((own.coverage, wide))
+    lines = [row(("", "rows", "least covered", "half-width, times its error")), row(("---", "--:", "--:", "--:"))]
+    for name, own in found.items():
+        covered, wide = np.array(own).T
+        lines.append(row((name, str(len(own)), f"{covered.min():.3f}", f"{np.nanmedian(wide):.1f}")))
     return "\n".join(lines)
 
 
-def page(rows: Sequence[Row], draws: int, peer_draws: int, fewest: int, peers: Sequence[Peer] = PEERS) -> str:
+def page(rows: Sequence[Row], peers: Sequence[Peer] = PEERS) -> str:
     """The whole page."""
     versions = ", ".join(f"{name} {installed(name)}" for name in PACKAGES if installed(name) != "-")
     absent = [f"{peer.name}: {found}" for peer in peers if isinstance(found := peer.found(), str)]
-    parts = [INTRODUCTION.format(draws=draws, peer_draws=peer_draws, fewest=fewest)]
     found = f"Python {platform.python_version()}, {versions}." + "".join(f" Left out: {each}." for each in absent)
-    parts.append(textwrap.fill(found, 120))
-    parts += [f"## Result\n\n{verdict(rows)}", REASONS, f"{COVERAGE.format(draws=draws)}\n{coverage(rows)}"]
-    for statistic in (*STATISTICS, GROUPED):
-        own = [each for each in rows if each.statistic == statistic]
-        if own:
-            note = f"{NOTES[statistic]}\n\n" if statistic in NOTES else ""
-            parts.append(f"## {TITLES[statistic]}\n\n{note}" + "\n".join(table(own)))
+    parts = [INTRODUCTION.format(samples=SAMPLES), f"## Result\n\n{verdict(rows)}", REASONS]
+    parts += [f"{COVERAGE}\n{coverage(rows)}", WHEN_NOT, textwrap.fill(found, 120)]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
+
+assert set(LEVELS) < set(STATISTICS)
 
 INTRODUCTION = """\
 # Accuracy
 
-This page shows how far noisy answers are from the exact ones. It is written by
-`python benchmarks/accuracy.py --write docs/accuracy.md`, which anyone can run after `pip install -e .`. It takes some
-ten minutes on two processors, `--quick` one. Other libraries are measured if they are installed (`pip install opendp
-diffprivlib python-dp pipeline-dp`). It ends with status 1 if a goal is missed.
+How far are noisy answers from the exact ones, and those of other libraries? `python benchmarks/accuracy.py --write
+docs/accuracy.md` writes this page and [all numbers](accuracy.csv) beside it. Other libraries are measured if they are
+installed (`pip install opendp diffprivlib python-dp pipeline-dp`).
 
 ## What was measured
 
-Every entry is the mean absolute error of one answer that gets all of eps, and in brackets what 95 % of errors stay
-within: over {draws:,} draws of noise by pdrisk and {peer_draws} by other libraries (fewer, but {fewest} at least, where
-{peer_draws} take too long; a dash where even these would, or there is no such function). The data are read once and are
-the same for all; only the noise is drawn again. It is the libraries' real noise, without a seed, so a second run
-differs in the last digits: the mean of {draws:,} errors is unsure by some 3 %, that of {peer_draws} by some 7 %. The
-exact answer is that of the records within the bounds, by numpy.
+The mean absolute error of one answer that gets all of eps (.1, 1 or 3), about 30 to 10,000 records, over {samples}
+samples of each kind of data. Errors of pdrisk's medians, quantiles, minima and maxima, and of OpenDP's, are computed
+from the probabilities of all answers; others are averages over draws. The exact answer is that of the records within
+the bounds, by numpy.
 
 | data | bounds | what |
 | --- | --- | --- |
@@ -129,74 +141,53 @@ exact answer is that of the records within the bounds, by numpy.
 | loose bounds | 0 to 1000 | normal, 400 ± 30 |
 | 0 or 1 | 0 to 1 | 30 % ones |
 | nearly constant | 0 to 100 | 50, but for 1 % that are uniform |
+| heaped | 0 to 20,000 | log-normal around 2,000, rounded to 500s |
+| ages | 0 to 120 | whole numbers from 18 to 93 |
+| balances | -1000 to 1000 | Laplace, 20 ± 85 |
 
-"auto" is pdrisk's default, "with interval" the same with `interval=True`, "laplace" the noise of the paper, "at the
-bound" an extreme with `bounds_reached=True`. The bold column is compared. "covered" is the share of the bold column's
-answers (of "with interval", where there is one) whose own 95 % interval holds the exact answer. A goal is the error
-that a prototype reached at eps 1; it is met within 10 %. "error, best peer" is the error as a multiple of that of the
-best library that keeps the number of records private, as pdrisk does; up to 1.05 is met, so ties count as met. Either
-is missed only where chance, three standard errors, does not explain it.
+Every number below is the error of `mechanism="auto"` as a multiple of the *best* library that keeps the number of
+records private, as pdrisk does, which may be another one in each row; the geometric mean over all data and n. Errors
+below a thousandth of the interquartile range count as that. A minimum or maximum is asked for with
+`bounds_reached=True` where data are declared to reach their bound: both of uniform and of 0 or 1, and the minimum of
+distances. A goal is the error that a prototype reached at eps 1; the median of the samples meets it within 10 %.
 
-**The other libraries.** All get the same bounds and eps, and protect against one record added or removed. diffprivlib
-takes the number of records as public (except in a count), which is a weaker guarantee: it is shown, but not compared.
-OpenDP has no mean or variance of private n: its entry is what its users write, a noisy clamped sum over a noisy
-count with eps/2 each (variance: a third each, with the sum of squares). Its quantiles are chosen among 1,001 even
-candidates (675 whole numbers for distances), since more would take minutes. PyDP is called with its own algorithms.
-PipelineDP's entries are the mechanisms that its engines call, with sums made beforehand; its quantiles are PyDP's.
-Impossible means and variances of OpenDP and PipelineDP are moved to the nearest possible one.
-
-## When not to trust it
-
-- An error is that of *these* data. For quantiles, extremes and variances it depends on the records near the answer: a
-  median of rounded data is often exact, and one in a wide gap has a large error. For your own data, the curator sees
-  the noise with `df.dprisk.assess`; `pdrisk.plan` gives the noise to expect from public facts.
-- This page does not cover sampling error, nor the effect of records beyond the bounds: bounds that cut off values bias
-  the answer even without noise.
-- Several answers share one eps. Here each answer gets all of it.
-- This page does not test whether a library keeps its eps, so a smaller error is no proof of quality.
-- Equal eps is not equal risk for the people in the data: see [which mechanism when](mechanisms.md).
-- Below about 100/eps records, no quantile or extreme means much if the bounds are much wider than the data. The answers
-  then depend mostly on the bounds and on the algorithm. A library that tends to answer near the middle or near a bound
-  looks good on data that happen to lie there.
-"""
-
-COVERAGE = """\
-## Do the intervals hold what they promise?
-
-How often the 95 % interval of an answer holds the exact one, over all the settings below, small n included; the share
-of {draws:,} draws is itself unsure by .7 %.
+All libraries get the same bounds and eps, and protect against one record added or removed. diffprivlib takes the number
+of records as public (except in a count): it is in the CSV file, but not compared. OpenDP has no mean or variance of
+private n: its entry is what its users write, a noisy clamped sum over a noisy count with eps/2 each (variance: a third
+each). Its quantiles are chosen among 1,001 even candidates (675 whole numbers for distances). PipelineDP's entries are
+the mechanisms that its engines call.
 """
 
 REASONS = """\
 ## Where other libraries are better
 
-Where ranks decide (median, quantile, minimum, maximum), a row can be missed for one of these reasons:
+- *A minimum or maximum* is asked for some 13 to 16/eps records short of the end, or a sixth of the records if they are
+  few, so that an answer beyond all records is given once in 20 times at most, in any data. Where nobody shares the end
+  (long tails, few values that are not alike), this lies far from the end. OpenDP aims at the end itself: it is nearer
+  there, and anywhere in the empty rest of loose bounds. A target that keeps the promise in any data has to lie at least
+  `ln(19 m)/(s eps)` records short, with m points to choose among and a slope s: [the study](mechanisms.md) has the
+  numbers.
+- *A quantile with less than some 5/eps records beyond it* (.05 of 30 records) is not known by anybody; libraries that
+  tend to answer near the middle look good.
+- *Ties*: OpenDP scores them by mid-rank and chooses by permute-and-flip, which is more often exact at small n eps.
+  Permute-and-flip has no bounded range: in a budget that adds up answers by zCDP it would cost four times as much.
+"""
 
-- OpenDP scores ties by mid-rank and chooses by another rule (its manual cites permute-and-flip, McKenna & Sheldon
-  2020). On data with many ties, such as rounded distances, it is more often exact at small n eps; on data without ties
-  both have about the same error.
-- OpenDP's few candidates: where the next candidate is farther away than the noise reaches, its error is that of the
-  nearest one, which may happen to be the exact answer.
-- PyDP's quantile tree is better than any choice by ranks where few records lie beyond the quantile, some 10/eps or
-  fewer, and the bounds leave much empty room: there neither answer is of use.
-- pdrisk's minimum and maximum, unless records are declared to reach the bound, aim some 20/eps records short of the end
-  on purpose, or a quarter of the records if they are few. A long tail, as of incomes, or data that hardly vary, put
-  these records far from the end. OpenDP aims at the end itself, and is then far off where bounds are loose and ranks
-  say little.
+COVERAGE = """\
+## Do the intervals hold what they promise?
 
-Three changes would meet single rows, and are not made, since only public facts may choose and others would lose more
-(mean absolute errors of 400 draws, all points weighed alike):
+How often the 95 % interval of an answer holds the exact one, in the worst row (with `interval=True` the worst sample,
+by exact probabilities; else 1,000 draws, unsure by .7 %, of clipped means 500), and the typical half-width as a
+multiple of the mean error of the answer beside it. Twice to three times is what noise of a known shape would need.
+"""
 
-- *Points below a quantile of .9 counting two thirds of those above.* It is as private, and where some 10/eps records
-  lie beyond the quantile far points are chosen less often (loose bounds, n 1,000, eps .1: 29 in the place of 75, PyDP
-  31). But it also looks farther down: incomes of 10,000 at eps 1 are off by 9.3 instead of 3.3, distances of 1,000 by
-  .05 instead of .02.
-- *Extremes nearer to the end*, 6/eps records from it: the largest of 10,000 distances is off by 405 at eps 1 in the
-  place of 509 (OpenDP 223), and the largest of 1,000 values in loose bounds by 84 in the place of 25.
-- *Fewer points*, a thousand as OpenDP has: fewer of them lie where nobody is, which helps 300 nearly constant values,
-  but no answer is then nearer than a thousandth of the bounds, however many records there are.
+WHEN_NOT = """\
+## When not to trust it
 
-Permute-and-flip itself might meet the rows with ties. Its privacy loss does not have a bounded range: in a budget that
-adds up answers by zCDP it would cost four times as much. And the best attacker is only known to be right at most .73 of
-the time at eps 1, not .62.
+- An error is that of *such* data. For quantiles, extremes and variances it depends on the records near the answer. For
+  your own data, the curator sees the noise with `df.dprisk.assess`; `pdrisk.plan` gives that of public facts.
+- Sampling error is not part of it, nor are records beyond the bounds.
+- Several answers share one eps. Here each answer gets all of it.
+- Whether a library keeps its eps is not tested: a smaller error is no proof of quality. Equal eps is not equal risk for
+  the people in the data: see [which mechanism when](mechanisms.md).
 """

@@ -12,17 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accuracy_data import LEVEL
+from accuracy_data import LEVELS
 from cases import imported
 
-__all__ = ["PEERS", "Peer"]
+__all__ = ["PEERS", "Peer", "opendp_candidates"]
 
 FloatArray = NDArray[np.float64]
 Call = Callable[[], float]
 Measurement = Callable[[FloatArray], float]
 Bounds = tuple[float, float]
 CANDIDATES = 1001  # of a quantile by OpenDP: more would take minutes a row
-LEVELS = {"median": 0.5, "quantile": LEVEL, "min": 0.0, "max": 1.0}
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,8 @@ def diffprivlib(tools: Any, statistic: str, x: FloatArray, bounds: Bounds, eps: 
         return lambda: tools.count_nonzero(np.ones(len(x)), epsilon=eps)
     if statistic in ("sum", "mean", "var", "std", "median"):
         return lambda: getattr(tools, statistic)(x, epsilon=eps, bounds=bounds)
-    if statistic == "quantile":
-        return lambda: tools.quantile(x, LEVEL, epsilon=eps, bounds=bounds)
+    if statistic.startswith("quantile"):
+        return lambda: tools.quantile(x, LEVELS[statistic], epsilon=eps, bounds=bounds)
     return None
 
 
@@ -71,11 +70,15 @@ def _opendp_count(dp: Any, eps: float) -> Measurement:
     return dp.binary_search_chain(lambda scale: counted >> dp.m.then_laplace(scale), d_in=1, d_out=eps)
 
 
+def opendp_candidates(bounds: Bounds) -> FloatArray:
+    """Those that quantiles are chosen among: whole numbers if these are some hundreds."""
+    width = bounds[1] - bounds[0]
+    return np.linspace(*bounds, round(width) + 1 if 100 < width < CANDIDATES - 1 else CANDIDATES)
+
+
 @cache
 def _opendp_quantile(dp: Any, bounds: Bounds, level: float, eps: float) -> Measurement:
-    width = bounds[1] - bounds[0]
-    whole_numbers = 100 < width < CANDIDATES - 1
-    candidates = np.linspace(*bounds, round(width) + 1 if whole_numbers else CANDIDATES).tolist()
+    candidates = opendp_candidates(bounds).tolist()
     domain, metric = _opendp_space(dp)
     return dp.binary_search_chain(
         lambda scale: dp.m.make_private_quantile(domain, metric, dp.max_divergence(), candidates, level, scale),
@@ -128,8 +131,8 @@ def pydp(algorithms: Any, statistic: str, x: FloatArray, bounds: Bounds, eps: fl
     limits = {"lower_bound": bounds[0], "upper_bound": bounds[1]}
     if statistic == "count":
         algorithm = algorithms.Count(epsilon=eps, dtype="float")
-    elif statistic == "quantile":
-        algorithm = algorithms.Percentile(epsilon=eps, percentile=LEVEL, dtype="float", **limits)
+    elif statistic.startswith("quantile"):
+        algorithm = algorithms.Percentile(epsilon=eps, percentile=LEVELS[statistic], dtype="float", **limits)
     else:
         algorithm = getattr(algorithms, names[statistic])(epsilon=eps, dtype="float", **limits)
     return lambda: algorithm.quick_result(records)

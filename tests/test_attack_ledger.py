@@ -92,7 +92,7 @@ class TestMechanisms:
         )
         found = attack.ledger(ledger, trials=4000)
         assert (found.details["answers"], found.details["left out"], found.verdict) == (9, 0, "kept")
-        assert 0.6 < found.achieved < found.details["if fixed"] < 0.75
+        assert 0.58 < found.achieved < found.details["if fixed"] < 0.75
         assert found.details["highest belief"] <= found.details["worst_case"] + 1e-9
 
     def test_what_cannot_be_told_is_left_out(self, asked):

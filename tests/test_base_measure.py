@@ -61,6 +61,85 @@ class TestMeasure:
         assert len(measure.ends) < 45
 
 
+def is_round(measure, at):
+    """By the definition: a multiple of the unit, an end, or two digits and zeros away from zero."""
+    digits = str(abs(at - measure.zero))
+    return at in (0, measure.size - 1) or (measure.first + at) % measure.unit == 0 or not digits[2:].strip("0")
+
+
+class TestRoundPoints:
+    """Of extremes: some hundreds of points, the same ones for all data."""
+
+    @pytest.mark.parametrize("universe", [(-1.0, 3.0, True), (1.0, 675.0, True), (0.0, 1000.0, True)], ids=str)
+    def test_few_points_are_all_round(self, universe):
+        points = Points.between(*universe)
+        assert Measure.round_ones(points) == Measure.of(points)
+
+    @pytest.mark.parametrize(
+        "universe", [(0.0, 1.0), (0.0, 2.7e6), (-700.0, 300.0), (1e6, 1e6 + 1), (-0.3, 1 / 3), (-99.0, -18.0)], ids=str
+    )
+    def test_by_their_definition(self, universe):
+        points = Points.between(*universe)
+        measure = Measure.round_ones(points)
+        assert 100 < (points.size - 1) / measure.unit <= 1000 or points.size <= 1001
+        found = places(measure)
+        ones = np.flatnonzero(found)
+        assert ones.tolist() == [at for at in range(points.size) if is_round(measure, at)]
+        assert (found[ones] == 1).all() and measure.spread == measure.total == len(ones) < 2200
+        drawn = np.random.default_rng(1).integers(0, measure.total, 5000)
+        point = measure.point(drawn)
+        assert (measure.before(point) <= drawn).all() and (drawn < measure.before(point + 1)).all()
+        changes = np.flatnonzero(np.diff(found))
+        assert set(changes.tolist()) | set((changes + 1).tolist()) <= set(measure.ends)
+
+    def test_records_go_to_the_nearest(self):
+        measure = Measure.round_ones(Points.between(0.0, 2.7e6))
+        ones = np.flatnonzero(places(measure))
+        x = np.random.default_rng(2).integers(0, measure.size, 3000)
+        found = measure.nearest(x)
+        assert (np.abs(found - x) == np.abs(ones - x[:, None]).min(axis=1)).all()
+        first, last = measure.around(ones)
+        assert first[0] == 0 and last[-1] == measure.size - 1 and (first[1:] == last[:-1] + 1).all()
+        assert ((first <= ones) & (ones <= last)).all()
+        assert (measure.nearest(first) == ones).all() and (measure.nearest(last) == ones).all()
+
+    def test_an_answer_is_one_of_them_and_says_so(self):
+        mechanism = Exponential(Max(), Universe(0.0, 100.0), Fraction(1))
+        drawn = mechanism.draw(summarised(mechanism, [np.random.default_rng(3).uniform(0, 80, 500)] * 50))
+        assert (places(mechanism.measure)[drawn] > 0).all() and mechanism.step == 0.1
+
+    @pytest.mark.parametrize("statistic", [Max(whole=True), Min(whole=True)], ids=str)
+    def test_losses_by_brute_force(self, statistic, monkeypatch):
+        """Of a few round points: never above eps, nor above what is told; not far below it."""
+        monkeypatch.setattr("pdrisk._mechanisms.exponential.measure.FEWEST", 3)
+        monkeypatch.setattr("pdrisk._mechanisms.exponential.measure.DIGITS", (1, 5))
+        mechanism = Exponential(statistic, Universe(0.0, 63.0), Fraction(2))
+        measure = mechanism.measure
+        ones = np.flatnonzero(places(measure))
+        assert measure.unit == 10 and 10 < len(ones) < 20
+
+        def logs(records):
+            own = measure.nearest(np.array(records, dtype=np.int64))
+            less, up_to = (own < ones[:, None]).sum(axis=1), (own <= ones[:, None]).sum(axis=1)
+            score, weights = mechanism.score, mechanism.weights
+            table = np.log(np.array(weights.shares))
+            mass = table[weights.index(score.of(less, up_to, score.target(np.array(len(own)))))]
+            mass = mass + np.log(places(measure)[ones])
+            return mass - np.log(np.exp(mass).sum())
+
+        rng = np.random.default_rng(5)
+        for n in (0, 1, 3, 40):
+            records = np.sort(rng.integers(0, 64, n)).tolist()
+            added = max(np.abs(logs(records) - logs([*records, c])).max() for c in range(64))
+            removed = [np.abs(logs(records) - logs(records[:at] + records[at + 1 :])).max() for at in range(n)]
+            summary = summarised(mechanism, [records])
+            loss = mechanism.loss(summary)[0]
+            exact = max([added, *removed])
+            assert exact - 1e-12 <= loss <= min(2, exact + 0.2)
+            told = mechanism.loss_of_records(np.array(records, dtype=float), summary)
+            assert all(one - 1e-12 <= other <= loss + 1e-12 for one, other in zip(removed, told, strict=True))
+
+
 def test_even_without_a_zero():
     measure = Measure(7)
     assert (measure.total, measure.least, measure.spread, measure.ends) == (7, 1, 7, (0, 6))
@@ -97,7 +176,7 @@ def expected_error(statistic, q, universe, records, eps):
 
 @pytest.mark.parametrize(
     ("statistic", "q", "n", "eps", "at_most"),
-    [(Median(), 0.5, 100, "1/10", 0.2), (Quantile(0.9), 0.9, 1000, "1/10", 0.3), (Max(), 1, 30, "1", 0.3)],
+    [(Median(), 0.5, 100, "1/10", 0.2), (Quantile(0.9), 0.9, 1000, "1/10", 0.3), (Max(), 1, 30, "1", 0.35)],
     ids=["median", "quantile", "max"],
 )
 def test_wide_bounds_cost_little(statistic, q, n, eps, at_most, monkeypatch):
@@ -110,7 +189,7 @@ def test_wide_bounds_cost_little(statistic, q, n, eps, at_most, monkeypatch):
 
 
 def test_of_few_records_a_minimum_stays_near_them():
-    """It is asked for a quarter of them at most, and does not run to the other bound."""
+    """It is asked for a sixth of them at most, and does not run to the other bound."""
     records = np.random.default_rng(4).lognormal(7.5, 0.8, 40)
     assert expected_error(Min(), 0, Universe(0.0, 20_000.0), records, "1") < 2000
     assert expected_error(Max(), 1, Universe(-20_000.0, 0.0), -records, "1") < 2000

@@ -2,20 +2,23 @@
 
 import itertools
 import math
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import ndtr, ndtri
 
 import pdrisk
 from gaussian_curves import room
 from pdrisk._core.order import Max, Median, Min, Quantile
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval
+from pdrisk._mechanisms.exponential.weights import BITS, exp_below
 from pdrisk.engines.numpy.grouped import summary_of_groups
+from pdrisk.risk import posterior
 from test_exponential import exact_score, multisets, neighbours, places_of, summarised
 
 F = Fraction
@@ -26,20 +29,38 @@ def mechanism_of(statistic, eps, size):
     return ExponentialInterval(replace(statistic, whole=True), Universe(0.0, size - 1.0), F(eps))
 
 
-def masses(choice, records):
-    """The whole number in proportion to which each point is chosen, and the spare candidate last."""
-    weights = choice.weights
-    scores = (exact_score(choice.score, y, records) for y in range(choice.measure.size))
-    spare = [] if choice.spare is None else [weights.table[choice.spare.index] * choice.measure.least]
-    shares = (weights.table[min(h // weights.coarse, weights.cap)] for h in scores)
-    return [share * places for share, places in zip(shares, places_of(choice.measure), strict=True)] + spare
+def candidates(joint, row, records):
+    """Score and places of each point as an answer to a target, and those of the spare candidate last, by counting."""
+    target, places = joint.targets[row], places_of(joint.measure)
+    found = [(exact_score(target.score, y, records), places[y]) for y in range(joint.measure.size)]
+    if target.spare is not None:
+        found.append((max(0, target.spare.slope * len(records) - target.spare.offset), joint.measure.least))
+    return found
 
 
-def log_ratios(choice, one, other):
+@lru_cache(maxsize=10_000)
+def masses(joint, records):
+    """The whole number in proportion to which each tuple of candidates is chosen."""
+    weights, found = joint.weights, {}
+    rows = [list(enumerate(candidates(joint, row, records))) for row in range(len(joint.targets))]
+    for chosen in itertools.product(*rows):
+        worst = max(score for _, (score, _) in chosen) // weights.coarse
+        mass = weights.table[min(worst, weights.cap)] * math.prod(places for _, (_, places) in chosen)
+        found[tuple(at for at, _ in chosen)] = mass
+    return found
+
+
+def log_ratios(joint, one, other):
     """Of the probabilities of each outcome in two worlds."""
-    p, q = masses(choice, one), masses(choice, other)
-    shift = math.log(sum(q)) - math.log(sum(p))
-    return [math.log(a) - math.log(b) + shift for a, b in zip(p, q, strict=True)]
+    p, q = (masses(joint, tuple(sorted(each))) for each in (one, other))
+    shift = math.log(sum(q.values())) - math.log(sum(p.values()))
+    return [math.log(p[each]) - math.log(q[each]) + shift for each in p]
+
+
+def meant(joint, chosen):
+    """The points that candidates mean."""
+    size = joint.measure.size
+    return tuple(y if y < size else target.spare.point for y, target in zip(chosen, joint.targets, strict=True))
 
 
 def seeded(rng):
@@ -61,16 +82,32 @@ class TestCoverage:
         values = np.array([x for each in groups for x in each], dtype=float)
         summary = summary_of_groups(values, codes, len(groups), mechanism.universe, mechanism.needs(statistic))
         exact = mechanism.statistic.value(summary, mechanism.universe)
-        ends = mechanism._choices[1:]
-        assert mechanism._ends.is_known
+        joint, never = mechanism.joint, mechanism._targets[1]
+        assert (
+            never is not None
+            and joint.weights.table[never] * 20 * (joint.measure.spread + 1) ** 2 <= joint.weights.table[0]
+        )
         for records, value in zip(groups, exact, strict=True):
-            for choice in ends:
-                mass = masses(choice, records)
-                side = 1 if choice.spare.point == 0 else -1  # the lower end, or the upper
-                wrong = [m for y, m in enumerate(mass[:-1]) if side * y > side * value]
-                often = 40 if len(ends) == 2 else 20
-                assert sum(wrong) * often <= sum(mass)
-                assert all(m * often * size <= mass[-1] for m in wrong), (records, choice)  # what the proof says
+            mass = masses(joint, records)
+            wrong = 0
+            for chosen, m in mass.items():
+                ends = zip(joint.targets[1:], meant(joint, chosen)[1:], strict=True)
+                wrong += m * any(y > value if target.spare.point == 0 else y < value for target, y in ends)
+            assert wrong * 20 <= sum(mass.values()), records
+
+    def test_ends_score_so_much_worse_as_ends_than_as_answers(self):
+        """What the proof says: of points beyond the exact quantile, for all small data, and many quantiles."""
+        for q in ("1/2", "1/10", "1/20", "9/10", "3/4", "1/3", "999/1000", "2/7"):
+            mechanism = mechanism_of(Quantile(float(F(q))), 1, 5)
+            joint, never = mechanism.joint, mechanism._targets[1]
+            t = (never + 1) * joint.weights.coarse
+            for records in [*multisets(5, 4), (1,) * 30 + (3,) * 40]:
+                exact = np.quantile(records, float(F(q))) if records else None
+                answer = [score for score, _ in candidates(joint, 0, records)]
+                for row, side in ((1, 1), (2, -1)):
+                    for y, (score, _) in enumerate(candidates(joint, row, records)[:5]):
+                        if exact is not None and side * y > side * exact + 1e-9:
+                            assert score >= answer[y] + t, (q, records, y)
 
     def test_of_real_draws(self):
         """At the level that is claimed, of records between the points too."""
@@ -104,35 +141,46 @@ class TestPrivacy:
     @pytest.mark.sampled(5)
     @pytest.mark.parametrize("statistic", STATISTICS, ids=str)
     @pytest.mark.parametrize("eps", ["1", "6"])
-    def test_losses_of_all_choices_together_by_brute_force(self, statistic, eps):
-        """At most eps; at most what is told of the group, and of each record; not far from it."""
-        size, mechanism = 4, mechanism_of(statistic, eps, 4)
-        groups = [*multisets(size, 3), (1,) * 40, (0, 2) * 30]
-        summary = summarised(mechanism, groups)
-        told, between = mechanism.loss(summary), mechanism.loss_between_worlds(summary)
-        for records, loss, apart in zip(groups, told, between, strict=True):
-            exact = {other: self.loss(mechanism, records, other) for other in neighbours(records, size)}
-            assert max(exact.values()) - 1e-12 <= loss <= float(eps)
-            alone = mechanism.loss_of_records(np.array(records, dtype=float), summarised(mechanism, [records]))
-            lacking = [records[:at] + records[at + 1 :] for at in range(len(records))]
-            for other, own in zip(lacking, alone, strict=True):
-                assert exact[other] - 1e-12 <= own <= loss + 1e-12
-            worlds = {tuple(sorted(each)) for each in lacking}
-            assert max((self.loss(mechanism, a, b) for a in worlds for b in worlds), default=0) <= apart + 1e-12
-        assert told.max() > float(eps) / 4
+    def test_no_neighbour_loses_more_than_eps(self, statistic, eps):
+        """By exact whole numbers, of the answer and both ends together: each ratio is at most ratio**span."""
+        size, joint = 3, mechanism_of(statistic, eps, 3).joint
+        weights = joint.weights
+        most, shift = exp_below(weights.unit) ** weights.span, BITS * weights.span
+        assert weights.unit * weights.span <= F(eps)
+        for records in [*multisets(size, 2), (1,) * 40, (0, 2) * 30]:
+            own, total = (found := masses(joint, records)), sum(found.values())
+            for other in neighbours(records, size):
+                theirs = masses(joint, tuple(sorted(other)))
+                whole = sum(theirs.values())
+                for outcome, p in own.items():
+                    left, right = p * whole, theirs[outcome] * total
+                    assert left << shift <= right * most and right << shift <= left * most
 
-    def test_one_choice_with_a_spare_candidate_exactly(self):
-        """Its own losses are computed, not bounded."""
-        mechanism = mechanism_of(Quantile(0.9), F(2), 5)
-        groups = multisets(5, 3)
-        cells = summarised(mechanism, groups).whole_cells
-        for choice in mechanism._choices[1:]:
-            losses = choice.losses(cells)
-            removed = np.maximum.reduceat(choice.removed(cells), losses.items.first[:-1])
-            for records, found in zip(groups, np.maximum(losses.added(), removed), strict=True):
-                each = [log_ratios(choice, records, other) for other in neighbours(records, 5)]
-                exact = max(abs(ratio) for ratios in each for ratio in ratios)
-                assert exact - 1e-13 <= found <= exact * (1 + 1e-9) + 1e-9
+    def test_nor_where_records_reach_the_bound(self):
+        """Where one record moves the scores of the answer and of the end by different numbers."""
+        self.test_no_neighbour_loses_more_than_eps(Max(bounds_reached=True), "1")
+
+    @pytest.mark.sampled(5)
+    @pytest.mark.parametrize("statistic", STATISTICS, ids=str)
+    def test_what_is_told_of_losses_by_brute_force(self, statistic):
+        """At most what is told, and not far from it; between two worlds as `Joint.loss` computes it."""
+        size, mechanism = 3, mechanism_of(statistic, 2, 3)
+        groups, largest = [*multisets(size, 2), (1,) * 12, (0, 2) * 8], 0.0
+        told, between = (
+            each(summarised(mechanism, groups)) for each in (mechanism.loss, mechanism.loss_between_worlds)
+        )
+        for records, loss, apart in zip(groups, told, between, strict=True):
+            for other in neighbours(records, size):
+                ratios = log_ratios(mechanism.joint, records, other)
+                exact = max(map(abs, ratios))
+                largest = max(largest, exact)
+                assert exact - 1e-12 <= loss == 2
+                cells = [mechanism._cells(summarised(mechanism, [each])) for each in (records, other)]
+                assert mechanism.joint.loss(*cells) == pytest.approx(exact, abs=1e-9)
+            lacking = {records[:at] + records[at + 1 :] for at in range(len(records))}
+            worlds = [max(map(abs, log_ratios(mechanism.joint, a, b))) for a in lacking for b in lacking]
+            assert max(worlds, default=0) <= apart + 1e-12
+        assert largest > 1
 
     @pytest.mark.parametrize("statistic", [Median(), Max()], ids=str)
     def test_success_is_never_exceeded(self, statistic):
@@ -140,46 +188,53 @@ class TestPrivacy:
         mechanism, reached = mechanism_of(statistic, 3, 3), 0.0
         m = mechanism.mu
         for records in multisets(3, 2):
-            own = self.joint(mechanism, records)
+            own = masses(mechanism.joint, records)
             for other in neighbours(records, 3):
-                law = own, self.joint(mechanism, other)
+                theirs = masses(mechanism.joint, tuple(sorted(other)))
+                law = tuple(
+                    np.array([float(F(each[chosen], sum(each.values()))) for chosen in own]) for each in (own, theirs)
+                )
                 assert room(law, m) > -1e-9
                 apart = np.abs(np.subtract(*law)).sum() / 2
                 reached = max(reached, (1 + apart) / 2)
-        # Each choice has m = 2 z(1/(1 + e^(eps/6))), or eps/4 for one end alone: squares of m add up.
-        choices = len(mechanism._choices)
-        m = -2 * math.sqrt(choices) * ndtri(1 / (1 + math.exp(1.5 / choices)))
-        assert 0.55 < reached <= mechanism.success == pytest.approx(ndtr(m / 2))
-
-    def loss(self, mechanism, one, other):
-        ratios = [log_ratios(choice, one, other) for choice in mechanism._choices]
-        return max(sum(map(max, ratios)), -sum(map(min, ratios)))
-
-    def joint(self, mechanism, records):
-        joint = np.ones(1)
-        for choice in mechanism._choices:
-            mass = masses(choice, records)
-            joint = np.multiply.outer(joint, np.array([m / sum(mass) for m in mass])).ravel()
-        return joint
+        assert 0.55 < reached <= mechanism.success == pytest.approx(posterior(1.5))
 
 
-def test_frequencies_with_a_spare_candidate():
-    """Of many groups at once, against exact probabilities: the spare one counts as the point that it means."""
-    size, draws = 6, 3000
-    mechanism = mechanism_of(Median(), F(6), size)
-    data = [(), (4,), (0, 3, 3, 5), (2,) * 30]
+@pytest.mark.parametrize("statistic", [Median(), Quantile(0.9), Max(), Min(bounds_reached=True)], ids=str)
+def test_frequencies(statistic):
+    """Of many groups at once, against exact probabilities, and in logarithms: the spare one counts as what it means."""
+    size, draws = 5, 3000
+    mechanism = mechanism_of(statistic, F(6), size)
+    joint, data = mechanism.joint, [(), (4,), (0, 3, 3, 4), (2,) * 30]
     rng = np.random.default_rng(3)
     drawn = mechanism.draw(summarised(mechanism, data * draws), bits=seeded(rng))
-    for choice, points in zip(mechanism._choices, drawn, strict=True):
-        for at, records in enumerate(data):
-            mass = masses(choice, records)
-            own = mass[:size]
-            if choice.spare is not None:
-                own[choice.spare.point] += mass[-1]
-            found = np.bincount(points[at :: len(data)], minlength=size)
-            for count, m in zip(found, own, strict=True):
-                p = m / sum(mass)
-                assert abs(count - draws * p) <= 6.5 * math.sqrt(draws * p * (1 - p)) + 1e-9
+    for at, records in enumerate(data):
+        mass, expected = masses(joint, records), Counter()
+        for chosen, m in mass.items():
+            expected[meant(joint, chosen)] += m
+        own = Counter(zip(*drawn[:, at :: len(data)].tolist(), strict=True))
+        logs = joint.log_shares(summarised(mechanism, [records]).whole_cells, np.array([*expected]).T)[0]
+        for (points, m), log in zip(expected.items(), logs, strict=True):
+            p = m / sum(mass.values())
+            assert abs(own[points] - draws * p) <= 6.5 * math.sqrt(draws * p * (1 - p)) + 1e-9
+            assert log == pytest.approx(math.log(p), abs=1e-9)
+
+
+def test_masses_of_the_answer_and_of_ends():
+    """What errors on given data are computed from."""
+    mechanism = mechanism_of(Quantile(0.9), 2, 5)
+    for records in [*multisets(5, 2), (0, 2) * 30]:
+        cells, mass = summarised(mechanism, [records]).whole_cells, masses(mechanism.joint, records)
+        for row in range(3):
+            items, found, spare = mechanism.joint.masses(cells, row)
+            exact = Counter()
+            for chosen, m in mass.items():
+                exact[chosen[row]] += m
+            whole = found.sum() + spare[0]
+            assert spare[0] / whole == pytest.approx(exact.get(5, 0) / sum(mass.values()), abs=1e-12)
+            for start, width, share in zip(items.start, items.width, found, strict=True):
+                wanted = sum(exact[y] for y in range(start, start + width)) / sum(mass.values())
+                assert share / whole == pytest.approx(wanted, abs=1e-12)
 
 
 N = 4000
@@ -193,14 +248,15 @@ class TestAnswers:
         assert release.mechanism == "exponential_interval" and release.eps == 3
         assert 1 <= release.low <= release.value <= release.high <= 675
         assert release.noise95 == max(release.high - release.value, release.value - release.low)
-        assert release.rank95 == FRAME.dprisk.median("x", eps=1, bounds=(1, 675), step=1).rank95
+        ranks = [FRAME.dprisk.median("x", eps=eps, bounds=(1, 675), step=1).rank95 for eps in (3, 1)]
+        assert ranks[0] < release.rank95 < ranks[1]  # as if a little less than half of eps chose it
         assert release.interval(0.5) == (release.low, release.high) and release.interval(0.99) == (1, 675)
         assert "95 % noise interval" in repr(release) and "95 % noise in ranks" in repr(release)
         assert "95 % interval" in release.explain("analyst")
-        assert "the rest chooses the ends" in " ".join(release.explain("publication").split())
+        assert "the ends of its interval together" in " ".join(release.explain("publication").split())
         for audience in ("participant", "analyst", "curator", "publication"):
             assert "nan" not in release.explain(audience)
-        assert release.risk.success == pytest.approx(0.705507, abs=1e-6)  # Phi(sqrt(3) m / 2), m of one choice at eps 1
+        assert release.risk.success == pytest.approx(posterior(1.5))  # of one choice at eps 3
         assert 0.5 < release.curator.loss <= 3
 
     def test_others_have_it_for_nothing(self):

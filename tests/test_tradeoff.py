@@ -79,7 +79,7 @@ class TestLaws:
                 for records in itertools.combinations_with_replacement(range(5), size):
                     for more in range(5):
                         summary = summary_of(mechanism, [list(records), [*records, more]])
-                        laws = np.exp(log_shares(mechanism._choices[0], mechanism._cells(summary), points))
+                        laws = np.exp(log_shares(mechanism._choice, mechanism._cells(summary), points))
                         assert np.allclose(laws.sum(axis=1), 1)
                         gap = below(curves.of_exponential(eps), list(laws)).min()
                         assert gap > -1e-12

@@ -143,7 +143,7 @@ def _choice(asked: str, draws: int) -> Check:
     summary = summary_of(mechanism, [[1.0, 2.0, 2.0, 3.0, 7.0, 9.0]])
     drawn = draws_of(mechanism, summary, draws)
     points = np.arange(mechanism.points.size)  # type: ignore[attr-defined]
-    (choice,) = mechanism._choices  # type: ignore[attr-defined]
+    choice = mechanism._choice  # type: ignore[attr-defined]
     expected = np.exp(log_shares(choice, mechanism._cells(summary), points)[0])  # type: ignore[attr-defined]
     seen = np.bincount(drawn, minlength=len(points)) / draws
     off = np.abs(seen - expected) / np.sqrt(np.maximum(expected * (1 - expected), 1 / draws) / draws)

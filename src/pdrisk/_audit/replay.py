@@ -28,6 +28,7 @@ from pdrisk._mechanisms.clipped_sums import ClippedSums
 from pdrisk._mechanisms.entropy import Words
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.choice import Choice
+from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk.attack._likelihood import log_shares
@@ -184,7 +185,10 @@ def _compared(first: Draw, mechanism: Mechanism, summary: Summary) -> float | No
         drawn = mechanism.draw(summary, sampler, _bits)
     except _Choosing:
         if isinstance(mechanism, Exponential):
-            return _loss_of_choices(mechanism, first.summary, summary)
+            cells = mechanism._cells(first.summary), mechanism._cells(summary)
+            if isinstance(mechanism, ExponentialInterval):
+                return mechanism.joint.loss(*cells)
+            return _loss_of_choice(mechanism._choice, *cells)
         if not isinstance(mechanism, ClippedSums):
             return None
         lower, upper = (int(each) for each in first.drawn[2:, 0])  # the same for all groups
@@ -205,24 +209,17 @@ def _differing(one: IntArray, other: IntArray) -> Iterator[tuple[int, int]]:
     return zip(one.ravel()[at].tolist(), other.ravel()[at].tolist(), strict=True)
 
 
-def _loss_of_choices(mechanism: Exponential, first: Summary, second: Summary) -> float:
-    """Largest log-ratio of the probabilities of all points, added up over groups and choices."""
-    cells = mechanism._cells(first), mechanism._cells(second)
-    return sum(_loss_of_choice(choice, *cells) for choice in mechanism._choices)
-
-
 def _loss_of_choice(choice: Choice, first: Cells, second: Cells) -> float:
+    """Largest log-ratio of the probabilities of all points, added up over groups."""
     points = np.union1d(_starts(choice, first), _starts(choice, second))
     apart = log_shares(choice, first, points) - log_shares(choice, second, points)
     return float(np.abs(apart).max(axis=1).sum())
 
 
 def _starts(choice: Choice, cells: Cells) -> IntArray:
-    """First point of each run of points that score alike, and the point after the run."""
-    items = choice.losses(cells).items
-    found = np.concatenate([items.start, items.start + items.width])
-    own = [] if choice.spare is None else [choice.spare.point]
-    return np.append(found[found < choice.measure.size], own).astype(np.int64)
+    """First point with places of each run of points that score alike."""
+    items, measure = choice.losses(cells).items, choice.measure
+    return measure.point(measure.before(items.start[items.places > 0]))
 
 
 def _shown(ask: Ask, data: Any) -> object:

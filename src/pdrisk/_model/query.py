@@ -334,7 +334,7 @@ def answered_by(
     joint : bool
         Whether the line may have to share its release with others of its column: see `joined`.
     interval : bool
-        Whether the answer must have one, even at a share of eps.
+        Whether the answer must have one, even at the cost of accuracy.
     clip : "private" or None
         Whether values are clipped at points that a share of eps finds.
     """

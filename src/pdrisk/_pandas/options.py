@@ -216,9 +216,9 @@ step : 1, optional
     For ``sum``, ``median``, ``quantile``, ``min`` and ``max``: declares that all values are whole numbers. Then the
     answer is one, too.
 interval : bool
-    Get ``low`` and ``high`` also for answers by ``"exponential"``, which then becomes ``"exponential_interval"``. The
-    ends cost two thirds of ``eps``. For ``min`` and ``max``, of which one end is a bound, the other end costs half.
-    Other mechanisms give an interval in any case, at no cost.
+    Get ``low`` and ``high`` also for answers by ``"exponential"``, which then becomes ``"exponential_interval"``: it
+    chooses the answer and the ends together, so that the answer has about twice the error. For ``min`` and ``max`` one
+    end is a bound. Other mechanisms give an interval in any case, at no cost.
 clip : "private", optional
     For ``mean`` and ``sum`` if nobody knows good bounds: half of ``eps`` finds round numbers within the declared bounds
     that few values exceed, and values are clipped there. `Release.clip` tells them. The answer and its interval are

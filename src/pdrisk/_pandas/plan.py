@@ -91,7 +91,7 @@ def plan(
     step : 1, optional
         Declares that the values are whole numbers.
     interval : bool, default False
-        Get an interval for every answer; medians, quantiles and extremes spend a share of eps on it.
+        Get an interval for every answer; medians, quantiles and extremes have more noise for it.
     clip : "private", optional
         Clip the values of means and sums at points that half of their eps finds. This plan assumes evenly spread
         values, which are hardly clipped. With a long tail, clipping makes the noise narrower.

@@ -12,6 +12,7 @@ from pdrisk._mechanisms import Drawn, Mechanism
 from pdrisk._mechanisms.entropy import Words
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.choice import Choice
+from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk._mechanisms.two_stage import TwoStage
 
 __all__ = ["Unknown", "log_likelihoods", "log_shares"]
@@ -38,7 +39,7 @@ def log_likelihoods(mechanism: Mechanism, summary: Summary, drawn: Drawn) -> Flo
     what came out of an earlier one. Discrete Laplace noise of scale b then has the log-probability ``-|k| / b``.
     """
     if isinstance(mechanism, Exponential):
-        return _of_choices(mechanism, summary, np.atleast_2d(drawn))
+        return _of_choice(mechanism, summary, np.atleast_2d(drawn))
     rows = np.atleast_2d(drawn)
     if type(mechanism) is not TwoStage:
         return np.stack([_of_noise(mechanism, summary, at, rows, rows) for at in range(len(summary.n))])
@@ -85,12 +86,11 @@ def _no_bits(_: int) -> Words:
     raise Unknown
 
 
-def _of_choices(mechanism: Exponential, summary: Summary, drawn: Drawn) -> FloatArray:
+def _of_choice(mechanism: Exponential, summary: Summary, drawn: Drawn) -> FloatArray:
     cells = mechanism._cells(summary)
-    total: FloatArray = np.zeros((1, 1))
-    for choice, points in zip(mechanism._choices, drawn, strict=True):
-        total = total + log_shares(choice, cells, points)
-    return total
+    if isinstance(mechanism, ExponentialInterval):
+        return mechanism.joint.log_shares(cells, drawn)
+    return log_shares(mechanism._choice, cells, drawn[0])
 
 
 def log_shares(choice: Choice, cells: Cells, points: IntArray) -> FloatArray:
@@ -105,9 +105,5 @@ def log_shares(choice: Choice, cells: Cells, points: IntArray) -> FloatArray:
         whole = float(share @ items.places[own])
         start, share = start[width > 0], share[width > 0]
         held = share[np.searchsorted(start, points, side="right") - 1] * own_places
-        if choice.spare is not None:
-            spare = float(weights.shares[choice.spare.index]) * choice.measure.least
-            held[points == choice.spare.point] += spare
-            whole += spare
         found[group] = np.log(held) - np.log(whole)
     return found

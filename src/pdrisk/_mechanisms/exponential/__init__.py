@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
-from pdrisk._core.gaussian import UP, mu_of_exponential
+from pdrisk._core.gaussian import mu_of_exponential
 from pdrisk._core.lattice import Points
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.statistics import Statistic
@@ -21,6 +21,7 @@ from pdrisk._mechanisms.base import Drawn, Mechanism, at_most
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.exponential.error import largest_error
+from pdrisk._mechanisms.exponential.items import Items
 from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
@@ -28,10 +29,12 @@ from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 __all__ = ["LARGEST_DENOMINATOR", "SHORT", "Exponential", "fraction_of", "score_of", "slopes_of"]
 
 LARGEST_DENOMINATOR = 10**6  # of the fraction that a quantile is taken for: scores of 2**43 records fit 64 bits
-SPARE = 5  # ranks: one record moves the rank by one at most, and the window of a/b is within four of it
-ONE_IN = 4  # of how many records at most one is left between the end and what is asked of an extreme
+SPARE = 6  # ranks: one record moves the rank by one at most, and the window of a/b is within five of it
+ONE_IN = 6  # of how many records at most one is left between the end and what is asked of an extreme
 BEYOND = Fraction(1, 20)  # how often an extreme may be answered by a point beyond all records
-SHORT = 3  # as much as one record too many counts one that is missing between an extreme and its end
+OUTER = Fraction(1, 10)  # quantiles so near to an end
+OUTER_BEYOND, OUTER_SHORT = 2, 3  # as much as count records too many and too few between them and their end
+SHORT = 2  # as much as one record too many counts one that is missing between an extreme and its end
 
 
 @lru_cache(maxsize=2**14)
@@ -43,13 +46,21 @@ def fraction_of(q: float) -> Fraction:
 def slopes_of(statistic: Statistic) -> Score:
     """Score of points as answers to a statistic, where that of an extreme is the end itself.
 
-    The quantiles 0 and 1 are extremes. Too few records beyond a point count three times as much as too many; where
-    records are declared to lie at the bound, there are no points beyond the end.
+    The quantiles 0 and 1 are extremes. Too few records beyond a point count twice as much as too many; where records
+    are declared to lie at the bound, there are no points beyond the end. Of other quantiles near an end they count half
+    as much again, and one record nearer to the middle is asked for.
     """
     if isinstance(statistic, Quantile):
         q, beyond, short = fraction_of(statistic.q), 1, SHORT
-        if 0 < q < 1:
-            return Score(q.numerator, q.denominator)
+        a, b = q.numerator, q.denominator
+        if q in (0, 1):
+            pass
+        elif q <= OUTER:
+            return Score(a, b, offset=b, above=OUTER_BEYOND, below=OUTER_SHORT)
+        elif q >= 1 - OUTER:
+            return Score(a, b, offset=-b, above=OUTER_SHORT, below=OUTER_BEYOND)
+        else:
+            return Score(a, b)
     else:
         assert isinstance(statistic, Min | Max)
         q = Fraction(int(isinstance(statistic, Max)))
@@ -61,9 +72,9 @@ def slopes_of(statistic: Statistic) -> Score:
 def score_of(statistic: Statistic, eps: Fraction, spread: int) -> Score:
     """Score of points as answers to a statistic, all of which weigh so many times the least beforehand.
 
-    An extreme is asked for so many records from the end that all points beyond all records together, which score three
-    times that number, are chosen once in 20 times at most, wherever there are four times as many records; of fewer, for
-    a quarter of them.
+    An extreme is asked for so many records from the end that all points beyond all records together, which score twice
+    that number, are chosen once in 20 times at most, wherever there are six times as many records; of fewer, for a
+    sixth of them.
     """
     score = slopes_of(statistic)
     if 0 < score.a < score.b or not (score.above and score.below):
@@ -118,7 +129,7 @@ class Exponential(Mechanism):
             None if slope == 0 else -(-reach // (slope * score.b)) + SPARE for slope in (score.below, score.above)
         )
         # Not the statistic's own q, which may be a little off the fraction, and of many records by more than all ranks.
-        q = score.a / score.b if isinstance(statistic, Quantile) and score.offset == 0 else None
+        q = score.a / score.b if 0 < score.a < score.b else None
         if score.share:  # of few records, the rank is nearer to the end
             before = before if before is None or score.offset < 0 else before + self._left
             after = after if after is None or score.offset > 0 else after + self._left
@@ -131,9 +142,7 @@ class Exponential(Mechanism):
         return Needs(cells=reads.cells, whole_cells=reads.whole_cells, ranks=reads.ranks)
 
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
-        cells = self._cells(summary)
-        drawn = [each.drawn(cells, bits) for each in self._choices]
-        return np.stack(drawn) if len(drawn) > 1 else drawn[0]
+        return self._choice.drawn(self._cells(summary), bits)
 
     def value(self, drawn: Drawn) -> NDArray[Any]:
         point = drawn if drawn.ndim == 1 else drawn[0]
@@ -146,11 +155,16 @@ class Exponential(Mechanism):
 
     def noise95(self, summary: Summary) -> FloatArray:
         """Distance from the exact answer that 95 % of the answers keep, shape (G,), in these data: curator only."""
-        choice, points = self._choices[0], self.points
-        items = choice.losses(self._cells(summary)).items
+        points, (items, mass) = self.points, self.masses(summary)
         exact = self.statistic.value(summary, self.universe)
-        steps = largest_error(items, choice.index(items), choice.weights, choice.measure, points.place(exact), 0.95)
+        steps = largest_error(items, mass, self.measure, points.place(exact), 0.95)
         return np.minimum(steps * points.step, self.universe.width)
+
+    def masses(self, summary: Summary) -> tuple[Items, FloatArray]:
+        """Items among which the answer is chosen, and their probabilities, times one number of each group."""
+        choice = self._choice
+        items = choice.losses(self._cells(summary)).items
+        return items, choice.weights.shares[choice.index(items)] * items.places
 
     @property
     def rank95(self) -> float:
@@ -165,55 +179,48 @@ class Exponential(Mechanism):
         or less. Of few records, fewer are left between an end and the rank.
         """
         weights = self.weights
-        reach = weights.reach(self.measure.spread, BEYOND)
-        return math.inf if reach is None else float(Fraction(reach * weights.coarse - 1, self.score.b) + self._left)
+        reach = weights.reach(self._outcomes, BEYOND)
+        slope = min(each for each in (self.score.above, self.score.below) if each) * self.score.b
+        return math.inf if reach is None else float(Fraction(reach * weights.coarse - 1, slope) + self._left)
 
     @property
     def step(self) -> float:
-        return self.points.step
+        return self.points.step * self.measure.unit
 
     def _success(self, eps: float) -> float:
         return 1 / (1 + math.exp(-eps / 2))
 
     def _mu(self, eps: float, groups: int) -> float:
-        choices = float(self.eps / self.value_eps)
-        return UP * math.sqrt(choices) * mu_of_exponential(eps / choices)
+        return mu_of_exponential(eps)
 
     def loss(self, summary: Summary) -> FloatArray:
-        cells = self._cells(summary)
-        total = np.zeros(summary.n.shape)
-        for each in self._choices:  # nobody's losses of all choices add up to more than the largest of each
-            losses = each.losses(cells)
-            total += np.maximum(losses.added(), np.maximum.reduceat(each.removed(cells), losses.items.first[:-1]))
-        return at_most(total, float(self.eps))
+        choice, cells = self._choice, self._cells(summary)
+        losses = choice.losses(cells)
+        removed = np.maximum.reduceat(choice.removed(cells), losses.items.first[:-1])
+        return at_most(np.maximum(losses.added(), removed), float(self.eps))
 
     def loss_of_records(self, records: FloatArray, summary: Summary) -> FloatArray:
         cells, size = self._cells(summary), self.points.size
         with np.errstate(invalid="ignore"):  # of rows that are left out afterwards
             point = self.points.index(records).astype(np.int64)
-        point = np.clip(point, 0, size - 1)
+        point = self.measure.nearest(np.clip(point, 0, size - 1))
         group = 0 if cells.rows is None else cells.rows
-        total = np.zeros(records.shape)
-        for each in self._choices:
-            items = each.losses(cells).items
-            at = np.searchsorted(items.group * (size + 1) + items.start, group * (size + 1) + point, side="right") - 1
-            total += each.removed(cells)[at]
-        return at_most(total, float(self.eps))
+        items = self._choice.losses(cells).items
+        at = np.searchsorted(items.group * (size + 1) + items.start, group * (size + 1) + point, side="right") - 1
+        return at_most(self._choice.removed(cells)[at], float(self.eps))
 
     def worlds(self, records: FloatArray, summary: Summary) -> tuple[FloatArray, float]:
         """Places whose distances are at least the losses: 2 eps from point to point."""
         return self.points.index(records) * 2, 1 / float(self.eps)
 
     def loss_between_worlds(self, summary: Summary) -> FloatArray:
-        cells = self._cells(summary)
-        total: FloatArray = np.sum([each.losses(cells).between() for each in self._choices], axis=0)
-        return at_most(total, 2 * float(self.eps))
+        return at_most(self._choice.losses(self._cells(summary)).between(), 2 * float(self.eps))
 
     def loss_by_eps(self, summary: Summary) -> FloatArray:
         return np.ones(summary.n.shape)
 
     def loss_between_worlds_by_eps(self, summary: Summary) -> FloatArray:
-        return np.where(np.diff(self._cells(summary).first) > 1, 2.0, 0.0)
+        return np.where(np.diff(self._read(summary).first) > 1, 2.0, 0.0)
 
     @property
     def points(self) -> Points:
@@ -222,13 +229,20 @@ class Exponential(Mechanism):
 
     @property
     def measure(self) -> Measure:
-        """How much the points weigh before any record is read."""
-        return Measure.of(self.points)
+        """How much the points weigh before any record is read: round ones alone where the target lies off the end."""
+        slopes = slopes_of(self.statistic)
+        is_off = not 0 < slopes.a < slopes.b and slopes.above and slopes.below
+        return Measure.round_ones(self.points) if is_off else Measure.of(self.points)
 
     @property
     def score(self) -> Score:
         """The score of the points."""
-        return score_of(self.statistic, self.value_eps, self.measure.spread)
+        return score_of(self.statistic, self.eps, self._outcomes)
+
+    @property
+    def _outcomes(self) -> int:
+        """Sum of the places of all outcomes over the least, rounded up."""
+        return self.measure.spread
 
     @property
     def _left(self) -> int:
@@ -238,19 +252,17 @@ class Exponential(Mechanism):
     @property
     def weights(self) -> Weights:
         """The weights of the scores."""
-        return Weights.of(self.score, self.measure.spread, self.value_eps)
+        return Weights.of(self.score, self.measure.spread, self.eps)
 
     @property
-    def value_eps(self) -> Fraction:
-        """Eps of the choice of the answer itself."""
-        return self.eps
-
-    @property
-    def _choices(self) -> tuple[Choice, ...]:
-        """All choices, that of the answer first."""
-        return (Choice(self.score, self.measure, self.value_eps),)
+    def _choice(self) -> Choice:
+        return Choice(self.score, self.measure, self.eps)
 
     def _cells(self, summary: Summary) -> Cells:
+        """The records, at points that have places."""
+        return self.measure.rounded(self._read(summary))
+
+    def _read(self, summary: Summary) -> Cells:
         cells = summary.whole_cells if _whole(self.statistic) else summary.cells
         assert cells is not None
         return cells

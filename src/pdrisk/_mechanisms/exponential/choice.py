@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
 
 from pdrisk._core.cells import Cells
 from pdrisk._core.summary import FloatArray, IntArray
@@ -17,39 +14,16 @@ from pdrisk._mechanisms.exponential.losses import Losses
 from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 
-__all__ = ["Choice", "Spare"]
-
-
-@dataclass(frozen=True, slots=True)
-class Spare:
-    """Candidate beside the points that means one of them, of the least number of places; no record moves its weight.
-
-    Attributes
-    ----------
-    point : int
-        What it means.
-    index : int
-        Where its weight stands in the table.
-    """
-
-    point: int
-    index: int
+__all__ = ["Choice"]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Choice among the points of a measure, and a spare candidate if there is one, that costs eps.
-
-    Notes
-    -----
-    A record moves the logarithm of the spare one's weight by 0, which lies among the numbers that it may move those of
-    the points by: what `Weights` says of ratios holds with it, too.
-    """
+    """Choice among the points of a measure that costs eps."""
 
     score: Score
     measure: Measure
     eps: Fraction
-    spare: Spare | None = None
 
     @property
     def weights(self) -> Weights:
@@ -63,16 +37,7 @@ class Choice:
     def drawn(self, cells: Cells, bits: Bits) -> IntArray:
         """A point for each group."""
         items = self.losses(cells).items
-        index = self.index(items)
-        if self.spare is None:
-            return chosen_points(items, index, self.weights, self.measure, bits)
-        at, groups = items.first[:-1], np.arange(len(items.n) + 1)
-        own: dict[str, Any] = {"group": groups[:-1], "start": self.spare.point, "width": 1, "holds": False}
-        own |= {"places": self.measure.least, "less": 0, "up_to": 0}
-        inserted = {name: np.insert(getattr(items, name), at, value) for name, value in own.items()}
-        with_spare = replace(items, first=items.first + groups, **inserted)
-        index = np.insert(index, at, self.spare.index)
-        return chosen_points(with_spare, index, self.weights, self.measure, bits)
+        return chosen_points(items, self.index(items), self.weights, self.measure, bits)
 
     def losses(self, cells: Cells) -> Losses:
         """Privacy losses of the records in these cells."""
@@ -80,8 +45,7 @@ class Choice:
         if key not in cells.derived:
             weights = self.weights
             items = items_of(cells, self.score, weights, self.measure)
-            spare = 0.0 if self.spare is None else float(weights.shares[self.spare.index]) * self.measure.least
-            cells.derived[key] = Losses(items, self.score, weights, self.measure, spare)
+            cells.derived[key] = Losses(items, self.score, weights, self.measure)
         found: Losses = cells.derived[key]
         return found
 

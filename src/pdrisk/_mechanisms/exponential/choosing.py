@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 
-from pdrisk._core.summary import IntArray
+from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._mechanisms.entropy import Bits
 from pdrisk._mechanisms.exponential.items import Items
 from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Weights
 
-__all__ = ["chosen_points", "uniform_below"]
+__all__ = ["chosen_items", "chosen_points", "uniform_below"]
 
 WORD = 64
 KEPT = 62  # bits of a word that floating-point shares are compared with
@@ -30,43 +31,64 @@ def chosen_points(items: Items, index: IntArray, weights: Weights, measure: Meas
     weights : Weights
     measure : Measure
     bits : callable
+    """
+    mass = weights.shares[index] * items.places
+
+    def exact(own: slice) -> list[int]:
+        places = items.places[own].tolist()
+        return [weights.table[h] * w for h, w in zip(index[own].tolist(), places, strict=True)]
+
+    place = chosen_items(mass, items.group, items.first, exact, bits)
+    return measure.point(measure.before(items.start[place]) + uniform_below(items.places[place], bits))
+
+
+def chosen_items(
+    mass: FloatArray, group: IntArray, first: IntArray, exact: Callable[[slice], list[int]], bits: Bits
+) -> IntArray:
+    """For each group one of its items, with a probability of exactly its mass over the sum of all.
+
+    Parameters
+    ----------
+    mass : ndarray of float64, shape (m,)
+        Changed here. Each is rounded ten times at most.
+    group : ndarray of int64, shape (m,)
+    first : ndarray of int64, shape (G + 1,)
+    exact : callable
+        The masses of a slice of items as whole numbers, times one number.
+    bits : callable
 
     Notes
     -----
     A uniform U in [0, 1) of infinitely many bits chooses the item whose cumulative share contains it. Let a group have
-    m items, u = 2**-53. Its shares are floats: the table's, rounded once, times a number of places, rounded twice;
-    divided by their sum, of at most m - 1 additions in whatever order. All in all each is off by at most (m + 7) u of
-    itself, to first order; cut to whole units of 2**-62 by one unit more; then they are added up without any error, as
-    integers. So cumulative shares are off by at most ``(m + 7) 2**9 + m <= 2**10 (m + 8)`` units, the terms of higher
-    order included. The first 62 bits of U say that it lies in an interval of one unit. If that is farther than this
-    from both ends of the item's interval, the item is the one; if not, exact integers and as many bits of U as it takes
-    decide, which happens to one in 2**40 of small groups.
+    m items, u = 2**-53. Its shares are floats: rounded ten times; divided by their sum, of at most m - 1 additions in
+    whatever order. All in all each is off by at most (m + 13) u of itself, to first order; cut to whole units of 2**-62
+    by one unit more; then they are added up without any error, as integers. So cumulative shares are off by at most
+    ``(m + 13) 2**9 + m <= 2**10 (m + 8)`` units, the terms of higher order included. The first 62 bits of U say that it
+    lies in an interval of one unit. If that is farther than this from both ends of the item's interval, the item is the
+    one; if not, exact integers and as many bits of U as it takes decide, which happens to one in 2**40 of small groups.
     """
-    first = items.first
     sizes = np.diff(first)
     words = bits(len(sizes))
-    mass = weights.shares[index] * items.places
-    mass *= (2.0**KEPT / np.add.reduceat(mass, first[:-1]))[items.group]
+    mass *= (2.0**KEPT / np.add.reduceat(mass, first[:-1]))[group]
     units = np.cumsum(mass.astype(np.uint64))  # modulo 2**64: differences within a group are exact
     start = np.concatenate([units[:1] * np.uint64(0), units])[first[:-1]]
-    up_to = (units - start[items.group]).view(np.int64)
+    up_to = (units - start[group]).view(np.int64)
     wanted = (words >> np.uint64(WORD - KEPT)).view(np.int64)
-    place = np.add.reduceat((up_to <= wanted[items.group]).astype(np.int64), first[:-1])
+    place = np.add.reduceat((up_to <= wanted[group]).astype(np.int64), first[:-1])
     place = first[:-1] + np.minimum(place, sizes - 1)
     slack = ERROR * (sizes + 8)
     low = np.where(place > first[:-1], up_to[place - 1], -1 - slack)
     high = np.where(place < first[1:] - 1, up_to[place], 2**KEPT + 1 + slack)
     undecided = (wanted - low < slack) | (high - wanted - 1 < slack)
-    for group in np.flatnonzero(undecided).tolist():
-        own = slice(int(first[group]), int(first[group + 1]))
-        place[group] = own.start + _decided(index[own], items.places[own], weights, int(words[group]), bits)
-    return measure.point(measure.before(items.start[place]) + uniform_below(items.places[place], bits))
+    for at in np.flatnonzero(undecided).tolist():
+        own = slice(int(first[at]), int(first[at + 1]))
+        place[at] = own.start + _decided(exact(own), int(words[at]), bits)
+    return place
 
 
-def _decided(index: IntArray, places: IntArray, weights: Weights, uniform: int, bits: Bits) -> int:
+def _decided(masses: list[int], uniform: int, bits: Bits) -> int:
     """The item in whose share the uniform number lies, exactly, given its first 64 bits."""
-    table = weights.table
-    sums = list(itertools.accumulate(table[h] * w for h, w in zip(index.tolist(), places.tolist(), strict=True)))
+    sums = list(itertools.accumulate(masses))
     known = WORD
     while True:
         low, high = uniform * sums[-1], (uniform + 1) * sums[-1]

@@ -5,27 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.summary import FloatArray, IntArray
+from pdrisk._core.summary import FloatArray
 from pdrisk._mechanisms.exponential.items import Items
 from pdrisk._mechanisms.exponential.measure import Measure
-from pdrisk._mechanisms.exponential.weights import Weights
 
 __all__ = ["largest_error"]
 
 HALVINGS = 64
 
 
-def largest_error(
-    items: Items, index: IntArray, weights: Weights, measure: Measure, exact: FloatArray, level: float
-) -> FloatArray:
+def largest_error(items: Items, mass: FloatArray, measure: Measure, exact: FloatArray, level: float) -> FloatArray:
     """Distance from the exact answer that answers keep with probability ``level``.
 
     Parameters
     ----------
     items : Items
-    index : ndarray of int64, shape (m,)
-        Where the items' weights stand in the table.
-    weights : Weights
+    mass : ndarray of float64, shape (m,)
+        Probabilities of the items, times one number of each group.
     measure : Measure
     exact : ndarray of float64, shape (G,)
         Among the points, from 0 to ``points - 1``; it may lie between two.
@@ -37,8 +33,7 @@ def largest_error(
         In steps from point to point, to within one.
     """
     group, first, points = items.group, items.first, measure.size
-    mass = weights.shares[index] * items.places
-    mass /= np.add.reduceat(mass, first[:-1])[group]
+    mass = mass / np.add.reduceat(mass, first[:-1])[group]
     before = np.cumsum(mass) - mass
     before -= before[first[:-1]][group]
     at_group = np.arange(len(exact), dtype=np.float64) * (points + 1)

@@ -1,64 +1,58 @@
-"""Order statistics with an interval: shares of eps choose its ends among the same points."""
+"""Order statistics with an interval: one choice of the answer and the ends among the same points."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
-from pdrisk._core.summary import FloatArray, Needs
+from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn
-from pdrisk._mechanisms.exponential import SHORT, Exponential, slopes_of
-from pdrisk._mechanisms.exponential.choice import Choice, Spare
+from pdrisk._mechanisms.entropy import Bits, system_bits
+from pdrisk._mechanisms.exponential import BEYOND, SHORT, Exponential, score_of, slopes_of
+from pdrisk._mechanisms.exponential.items import Items
+from pdrisk._mechanisms.exponential.joint import Joint, Spare, Target
 from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
+from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 
 __all__ = ["ExponentialInterval"]
 
 LEVEL = 0.95
-RARELY = 1000  # times heavier than the spare candidate is a point with the best score
 
 
-@dataclass(frozen=True, slots=True)
-class EndChoices:
-    """Choices of the ends of an interval; None for an end that is the bound.
+@lru_cache(maxsize=64)
+def targets_of(score: Score, measure: Measure, outcomes: int, eps: Fraction) -> tuple[tuple[Target, ...], int | None]:
+    """Targets of the answer, whose score this is, and of the ends, and the index of scores that are next to never best.
 
-    Attributes
-    ----------
-    lower, upper : Choice or None
-    is_known : bool
-        Whether they lie beyond the exact answer, 95 % sure: at very small eps the weights do not fall far enough.
+    None where the weights do not fall far enough, at very small eps.
     """
-
-    lower: Choice | None
-    upper: Choice | None
-    is_known: bool
-
-    @classmethod
-    def of(cls, score: Score, measure: Measure, eps: Fraction) -> EndChoices:
-        """The ends around a statistic that has this score, for eps each."""
-        a, b, is_extreme = score.a, score.b, not 0 < score.a < score.b
-        often = 20 if is_extreme else 40  # one end fails at most once in so many times
-        shape = Score(a, b, above=SHORT if a else 1, below=1 if a else SHORT) if is_extreme else Score(a, b)
-        weights = Weights.of(shape, measure.spread, eps)
-        last = len(weights.table) - 1
-        spare = weights.first_at_most(weights.table[0] // RARELY)
-        least = None if spare is None else weights.first_at_most(weights.table[spare] // (often * measure.spread))
-        reach = (last if least is None else least) * weights.coarse  # the least score that is next to never chosen
+    is_extreme = not 0 < score.a < score.b
+    if is_extreme:  # as without an interval, but always so far from the end
+        shape = replace(score, offset=0, share=0, above=SHORT if score.a else 1, below=1 if score.a else SHORT)
+    else:
+        shape = score
+    weights = Weights.of_all((score, shape), outcomes, eps)
+    never = weights.reach((measure.spread + 1) ** 2, BEYOND)
+    reach = (weights.cap if never is None else never + 1) * weights.coarse
+    ends = []
+    for is_upper in (False, True):
+        fails, other = (score.below, score.above) if is_upper else (score.above, score.below)
+        moved = score.b - score.a if is_upper else score.a  # how far one record moves the target from the bound
+        if is_extreme and not moved:
+            continue  # the bound itself is this end
         if is_extreme:
-            left = -(-reach // SHORT)
-            lower, upper = (-left, None) if a else (None, left)
+            away = -(-reach // (SHORT * score.b)) * score.b
         else:
-            lower, upper = -(reach + a), reach + b - a
-        low, high = (
-            None
-            if offset is None
-            else Choice(replace(shape, offset=offset), measure, eps, Spare(end, last if spare is None else spare))
-            for offset, end in ((lower, 0), (upper, measure.size - 1))
-        )
-        return cls(low, high, least is not None)
+            away = -(-reach // fails) + (1 + -(-other // fails)) * (moved + abs(score.offset))
+        offset = shape.offset + (away if is_upper else -away)
+        slope = max(shape.up, score.up)
+        spare = Spare(measure.size - 1 if is_upper else 0, slope, -(-abs(offset) * slope // moved))
+        ends.append(Target(replace(shape, offset=offset), spare))
+    return (Target(score), *ends), never
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,41 +61,47 @@ class ExponentialInterval(Exponential):
 
     Notes
     -----
-    Of a quantile q, a third of eps chooses the answer and a third each end. Below the lower end's target lie so many
-    records that points above the exact quantile have scores of t or more; and beside the points there is a spare
-    candidate, the bound, of a weight ``w <= W[0] / 1000`` that no record changes. All points with scores of t or more
-    are chosen with probability at most ``M W[t] / w``, M the sum of all points' places over the least, in any data: t
-    is the least for which that is 1/40. The upper end is its mirror image. So the interval fails with probability 1/20
-    at most, whatever n is; of few records or none, the bounds themselves are the likely ends, and of many they are that
-    by chance once in a thousand times.
+    The answer and the ends are one choice (`Joint`), of a weight that falls with the largest of their scores. Below the
+    lower end's target lie so many records that points above the exact quantile score t or more for it, and t more than
+    as an answer. Beside the points there is a spare candidate, the bound, which scores 0 where the target lies below
+    all records. So with S for the number of places over the least and one more, all triples whose lower end is too high
+    or upper end too low are chosen with probability at most ``S**2 W[t] / W[0]``, in any data: t is the least for which
+    that is 1/20. See docs/numbers.md.
 
     Nothing tells that no record lies farther out than the largest: of a maximum the upper end is the bound, which costs
-    nothing, and half of eps chooses the lower one, with 1/20 in place of 1/40. Of a minimum likewise.
+    nothing, and a pair is chosen. Of a minimum likewise.
 
-    The log-ratio of an outcome's probabilities between neighbours lies, for each choice, in a range as long as its
-    share of eps; so their sum lies in a range as long as eps, and `success` is that of one choice at eps. The loss by a
-    record is at most the sum of its losses by all choices, which `loss` and `loss_of_records` are.
+    The log-ratio of an outcome's probabilities between neighbours lies in a range as long as eps, as that of one point
+    does, so `success` is the same. A record's own loss is not computed: it is eps at most.
     """
 
     name: ClassVar[str] = "exponential_interval"
     noise: ClassVar[str] = (
-        "choice among public points by exponential weights of their ranks, for a share of eps; the rest chooses the "
-        "ends of its interval likewise"
+        "choice among public points by exponential weights of their ranks, of the answer and the ends of its interval "
+        "together"
     )
+
+    def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
+        return self.joint.drawn(self._cells(summary), bits)
+
+    def masses(self, summary: Summary) -> tuple[Items, FloatArray]:
+        items, mass, _ = self.joint.masses(self._cells(summary), 0)
+        return items, mass
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
         """The drawn ends, wider by the rounding of records and at least to the value; the bounds beyond .95."""
         value = self.value(drawn).astype(np.float64)
         low, high = (np.full(value.shape, end) for end in (self.universe.lo, self.universe.hi))
-        ends, points = self._ends, self.points
-        if level > LEVEL or not ends.is_known:
+        (targets, never), points = self._targets, self.points
+        if level > LEVEL or never is None:
             return low, high
         off = 0.0 if points.whole else points.step / 2 + self.universe.magnitude * 2.0**-50
-        drawn_ends = points.value(np.clip(drawn[1:], 0, points.size - 1)).astype(np.float64)
-        if ends.lower is not None:
-            low = np.minimum(np.maximum(low, drawn_ends[0] - off), value)
-        if ends.upper is not None:
-            high = np.maximum(np.minimum(high, drawn_ends[-1] + off), value)
+        for target, end in zip(targets[1:], np.clip(drawn[1:], 0, points.size - 1), strict=True):
+            first, last = (points.value(each) for each in self.measure.around(end))
+            if target.spare is not None and target.spare.point == 0:
+                low = np.minimum(np.maximum(low, first - off), value)
+            else:
+                high = np.maximum(np.minimum(high, last + off), value)
         return low, high
 
     @property
@@ -110,20 +110,43 @@ class ExponentialInterval(Exponential):
         return self.needs(self.statistic)
 
     @property
-    def value_eps(self) -> Fraction:
-        slopes = slopes_of(self.statistic)
-        return self.eps / (3 if 0 < slopes.a < slopes.b else 2)
-
-    @property
     def is_one_sided(self) -> bool:
-        return self._ends.lower is None or self._ends.upper is None
+        return len(self._targets[0]) == 2
+
+    def loss(self, summary: Summary) -> FloatArray:
+        return np.full(summary.n.shape, float(self.eps))
+
+    def loss_of_records(self, records: FloatArray, summary: Summary) -> FloatArray:
+        return np.full(records.shape, float(self.eps))
+
+    def loss_between_worlds(self, summary: Summary) -> FloatArray:
+        return self.loss_between_worlds_by_eps(summary) * float(self.eps)
 
     @property
-    def _ends(self) -> EndChoices:
-        return EndChoices.of(slopes_of(self.statistic), self.measure, self.value_eps)
+    def score(self) -> Score:
+        score = score_of(self.statistic, self.eps, self._outcomes)
+        return replace(score, above=2 * score.above, below=2 * score.below) if self._reaches else score
 
     @property
-    def _choices(self) -> tuple[Choice, ...]:
-        ends = self._ends
-        value = Choice(self.score, self.measure, self.value_eps)
-        return (value, *(each for each in (ends.lower, ends.upper) if each is not None))
+    def weights(self) -> Weights:
+        return self.joint.weights
+
+    @property
+    def joint(self) -> Joint:
+        """The choice of the answer, and of the lower and the upper end."""
+        return Joint(self._targets[0], self.measure, self.eps)
+
+    @property
+    def _reaches(self) -> bool:
+        """Whether records are declared to lie at the bound: then they count twice, as far as they may (see `Joint`)."""
+        score = slopes_of(self.statistic)
+        return not (score.above and score.below)
+
+    @property
+    def _outcomes(self) -> int:
+        score = slopes_of(self.statistic)
+        return (self.measure.spread + 1) ** (3 if 0 < score.a < score.b else 2)
+
+    @property
+    def _targets(self) -> tuple[tuple[Target, ...], int | None]:
+        return targets_of(self.score, self.measure, self._outcomes, self.eps)

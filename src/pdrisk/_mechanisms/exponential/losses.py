@@ -29,9 +29,6 @@ class Losses:
     score : Score
     weights : Weights
     measure : Measure
-    spare : float
-        Share of a candidate whose weight is the same for all data, times its places, in units of the largest weight;
-        0: there is none.
 
     Notes
     -----
@@ -49,8 +46,6 @@ class Losses:
     gap on both sides. So the first, second, last but one and last point of a gap bear the largest loss of it, and those
     at the ends of runs.
 
-    The spare candidate adds its weight to Z and to Z', and its own difference is 0.
-
     ``ln W[h'] - ln W[h]`` is a whole number of units of nats, but for less than 2**-100.
     """
 
@@ -58,7 +53,6 @@ class Losses:
     score: Score
     weights: Weights
     measure: Measure
-    spare: float = 0.0
 
     def added(self) -> FloatArray:
         """Largest loss by one record more, shape (G,)."""
@@ -84,7 +78,7 @@ class Losses:
         without_first = self._index(items.less - ~at_first, items.up_to - 1, target)
         without_last = self._index(items.less, items.up_to - at_last, target)
         moved = without_last - without_first
-        moved[beyond | (items.width == 0)] = 0
+        moved[beyond | (items.places == 0)] = 0
         low = np.minimum(np.minimum.reduceat(moved, first[:-1]), 0)
         high = np.maximum(np.maximum.reduceat(moved, first[:-1]), 0)
         return (high - low) * (float(self.weights.unit) * (1 + 2.0**-50))
@@ -100,7 +94,7 @@ class Losses:
         """Largest loss by one record more (1) or less (-1) at each item, shape (m,)."""
         items, shares, eps = self.items, self.weights.shares, self._eps
         if eps > HIGHEST:
-            return np.where(items.width > 0, eps, 0.0)
+            return np.where(items.places > 0, eps, 0.0)
         group, first, width, places = items.group, items.first, items.width, items.places
         target = self.score.target(items.n)
         moved = self.score.target(items.n + more)[group]
@@ -110,13 +104,13 @@ class Losses:
         right = self._index(items.less + more, items.up_to + more, moved)
 
         mass = shares[was] * places
-        scale = (1 / (np.add.reduceat(mass, first[:-1]) + self.spare))[group]
+        scale = (1 / np.add.reduceat(mass, first[:-1]))[group]
         before, _ = self._sums(shares[left] * places * scale)
         _, after = self._sums(shares[right] * places * scale)
         within = [shares[each] * scale for each in (left, own, right)]
 
         top, bottom = was - left, was - right  # ln W[h'] - ln W[h] in units
-        empty = width == 0
+        empty = places == 0
         edges = []
         for sign in (1, -1):  # the largest, and the negative of the smallest
             edges.append((self._running(sign * top, empty), self._running(sign * bottom, empty, backwards=True)))
@@ -129,11 +123,10 @@ class Losses:
             low = self.measure.before(begin + place - 1) - start[at]
             high = self.measure.before(begin + np.minimum(place, size)) - start[at]
             own_parts = low * within[0][at] + (high - low) * within[1][at] + (places[at] - high) * within[2][at]
-            shift = np.log(before[at] + own_parts + after[at] + self.spare * scale[at])
+            shift = np.log(before[at] + own_parts + after[at])
             found = np.zeros(len(shift))
             for sign, (ahead, behind) in zip((1, -1), edges, strict=True):
                 most = np.maximum(np.maximum(ahead[at], behind[at]), sign * (was - own)[at])
-                most = np.maximum(most, 0) if self.spare else most
                 most = np.maximum(most, np.where(place > 1, sign * top[at], most))
                 most = np.maximum(most, np.where(place < size, sign * bottom[at], most))
                 found = np.maximum(found, most * unit - sign * shift)

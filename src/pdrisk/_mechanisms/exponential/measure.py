@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
+from pdrisk._core.cells import Cells
 from pdrisk._core.lattice import Points
 from pdrisk._core.summary import IntArray
 
@@ -16,6 +17,8 @@ __all__ = ["Measure"]
 EVEN = Fraction(1, 2)  # of the whole weight, spread evenly
 RATIO = 4  # of the distances from zero at the two ends of a shell, whose points weigh alike
 FINE = 4  # bits of the even part of a weight, at least
+FEWEST = 100  # steps between the bounds, or more, of those that extremes are chosen among; ten times as many at most
+DIGITS = 10, 100  # of distances from zero that the other points for extremes lie at: the first two, and zeros
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,31 +31,46 @@ class Measure:
         Number of points M.
     zero : int or None
         The point near which weights are large; None: all points have one place.
+    first, unit : int
+        If ``unit`` is more than 1, a point i has places only if it is round: ``first + i`` is a multiple of the unit,
+        or i is one of the ends, or lies at a distance of two digits, and zeros, from ``zero``.
 
     Notes
     -----
     Half of the places are spread evenly. The others go in equal shares to shells of points on either side of ``zero``:
-    those at a distance d from it with ``4**j <= d + 1 < 4**(j + 1)``, about in proportion to ``1 / (d + 1)``. All this
-    depends on the bounds and the step alone, so that it cancels in ratios of probabilities: see docs/numbers.md.
+    those at a distance d from it with ``4**j <= d + 1 < 4**(j + 1)``, about in proportion to ``1 / (d + 1)``. Round
+    points have one place each. All this depends on the bounds and the step alone, so that it cancels in ratios of
+    probabilities: see docs/numbers.md.
     """
 
     size: int
     zero: int | None = None
+    first: int = 0
+    unit: int = 1
 
     @classmethod
     def of(cls, points: Points) -> Measure:
         """The measure of public points: heavier near 0, or near the bound that is nearest to it."""
         return cls(points.size, min(max(-points.first, 0), points.size - 1))
 
+    @classmethod
+    def round_ones(cls, points: Points) -> Measure:
+        """The measure of which only some hundreds of points have places; of all points if these are few."""
+        unit = 1
+        while points.size - 1 > unit * 10 * FEWEST:
+            unit *= 10
+        even = cls.of(points)
+        return even if unit == 1 else cls(even.size, even.zero, points.first, unit)
+
     @property
     def total(self) -> int:
         """Number of all places."""
-        return self.size if self.zero is None else _segments(self.size, self.zero).total
+        return self.size if self.zero is None else self._segments.total
 
     @property
     def least(self) -> int:
         """Smallest number of places of a point."""
-        return 1 if self.zero is None else _segments(self.size, self.zero).least
+        return 1 if self.zero is None else self._segments.least
 
     @property
     def spread(self) -> int:
@@ -63,7 +81,7 @@ class Measure:
         """Number of places of all points before each of these, 0 to ``size``."""
         if self.zero is None:
             return points
-        segments = _segments(self.size, self.zero)
+        segments = self._segments
         at = np.searchsorted(segments.first, points, side="right") - 1
         found: IntArray = segments.before[at] + (points - segments.first[at]) * segments.weight[at]
         return found
@@ -72,17 +90,58 @@ class Measure:
         """The point that each place belongs to."""
         if self.zero is None:
             return places
-        segments = _segments(self.size, self.zero)
+        segments = self._segments
         at = np.searchsorted(segments.before, places, side="right") - 1
         found: IntArray = segments.first[at] + (places - segments.before[at]) // segments.weight[at]
         return found
+
+    def nearest(self, points: IntArray) -> IntArray:
+        """The points nearest to these that have places."""
+        if self.unit == 1:
+            return points
+        ones = self._round
+        found: IntArray = ones[np.searchsorted((ones[1:] + ones[:-1] + 1) // 2, points, side="right")]
+        return found
+
+    def rounded(self, cells: Cells) -> Cells:
+        """The cells of records that are rounded to the nearest points with places."""
+        if self.unit == 1:
+            return cells
+        if self not in cells.derived:
+            groups = len(cells.first) - 1
+            group = np.repeat(np.arange(groups), np.diff(cells.first))
+            point = self.nearest(cells.point)
+            starts = np.flatnonzero((np.diff(group, prepend=-1) != 0) | (np.diff(point, prepend=-1) != 0))
+            count = np.add.reduceat(cells.count, starts) if len(starts) else cells.count
+            cells.derived[self] = Cells.of_groups(group[starts], point[starts], count, groups)
+        found: Cells = cells.derived[self]
+        return replace(found, rows=cells.rows)
+
+    def around(self, points: IntArray) -> tuple[IntArray, IntArray]:
+        """First and last of the points that these are nearest to."""
+        if self.unit == 1:
+            return points, points
+        ones = self._round
+        middles = (ones[1:] + ones[:-1] + 1) // 2
+        at = np.searchsorted(middles, points, side="right")
+        return np.append(0, middles)[at], np.append(middles - 1, self.size - 1)[at]
+
+    @property
+    def _segments(self) -> _Segments:
+        assert self.zero is not None
+        return _segments(self.size, self.zero) if self.unit == 1 else _round_segments(self)
+
+    @property
+    def _round(self) -> IntArray:
+        segments = self._segments
+        return segments.first[segments.weight > 0]
 
     @property
     def ends(self) -> tuple[int, ...]:
         """The first and last points of the runs of points that weigh alike."""
         if self.zero is None:
             return (0, self.size - 1)
-        first = _segments(self.size, self.zero).first.tolist()
+        first = self._segments.first.tolist()
         return tuple(sorted({*first, *(each - 1 for each in first[1:]), self.size - 1}))
 
 
@@ -117,3 +176,20 @@ def _segments(size: int, zero: int) -> _Segments:
     weight //= np.gcd.reduce(weight)
     before = np.concatenate([[0], np.cumsum(counts * weight)])
     return _Segments(first, weight, before[:-1], int(before[-1]), int(weight.min()))
+
+
+@lru_cache(maxsize=64)
+def _round_segments(measure: Measure) -> _Segments:
+    size, zero = measure.size, measure.zero
+    assert zero is not None
+    even = np.arange(-measure.first % measure.unit, size, measure.unit)
+    far = [np.arange(DIGITS[1])]
+    while far[-1][0] < size:
+        far.append(np.arange(*DIGITS) * 10 ** len(far))
+    away = np.concatenate(far)
+    ones = np.unique(np.concatenate([[0, size - 1], even, zero + away, zero - away]))
+    ones = ones[(ones >= 0) & (ones < size)]
+    first = np.unique(np.append(ones, ones[:-1] + 1))
+    weight = np.isin(first, ones).astype(np.int64)
+    before = np.concatenate([[0], np.cumsum(weight)])  # runs of round points are one long, the others weigh nothing
+    return _Segments(first, weight, before[:-1], len(ones), 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -108,7 +109,13 @@ class Weights:
     @classmethod
     def of(cls, score: Score, points: int, eps: Fraction) -> Weights:
         """The weights of a score over so many points, at eps: the same wherever the score's target lies."""
-        return _weights(score.up, score.down, points, eps)
+        return cls.of_all([score], points, eps)
+
+    @classmethod
+    def of_all(cls, scores: Iterable[Score], points: int, eps: Fraction) -> Weights:
+        """The weights of the largest of several scores."""
+        moves = [(each.up, each.down) for each in scores]
+        return _weights(max(up for up, _ in moves), max(down for _, down in moves), points, eps)
 
     @property
     def cap(self) -> int:
