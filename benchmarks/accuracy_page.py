@@ -75,14 +75,16 @@ def verdict(rows: Sequence[Row]) -> str:
     if compared:
         text += ["", *means(rows), ""]
         text.append(
-            f"In {len(worse)} of {len(compared)} rows the error is more than twice that of a library, "
-            "where its error is above 1 % of the interquartile range:"
+            wrapped(
+                f"In {len(worse)} of {len(compared)} rows the error is more than twice that of a library, where its "
+                "error is above 1 % of the interquartile range:"
+            )
         )
         groups: dict[str, list[str]] = {}
         for each in worse:
             ratio = f"{each.n:,}/{each.eps}: {each.ratio:.1f}"
             groups.setdefault(f"{each.statistic}, {each.data}", []).append(ratio)
-        text += ["", *(f"- {name} (n/eps: times) {'; '.join(found)}" for name, found in groups.items())]
+        text += ["", *(wrapped(f"- {name} (n/eps: times) {'; '.join(found)}") for name, found in groups.items())]
     beyond = [each.beyond for each in rows if each.beyond is not None and each.n * float(each.eps) >= 100]
     if beyond:
         text += [
@@ -90,6 +92,11 @@ def verdict(rows: Sequence[Row]) -> str:
             f"Answers beyond all records by more than 1 % of the bounds, n eps >= 100: at most {max(beyond):.3f}.",
         ]
     return "\n".join(text)
+
+
+def wrapped(line: str) -> str:
+    """A line of text, or of a list, in lines that can be read."""
+    return textwrap.fill(line, 120, subsequent_indent="  " if line.startswith("- ") else "", break_on_hyphens=False)
 
 
 def coverage(rows: Sequence[Row]) -> str:
