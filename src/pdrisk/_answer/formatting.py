@@ -50,7 +50,7 @@ def ranks(number_of: float, step: float | None) -> str:
     """The error of an answer in ranks, as text."""
     if not math.isfinite(number_of):
         return "not known at such a small eps"
-    steps = "" if step is None else f", in steps of {number(step)}"
+    steps = "" if step is None else f", in steps of {number(step)} or less"
     few = records_said_of(number_of)
     return f"within {number(number_of)} records of its rank{steps}; says nothing of fewer than some {few:,}"
 

@@ -113,7 +113,10 @@ class Release(Arithmetic):
 
     @property
     def step(self) -> float | None:
-        """Distance between the public points from which an answer is chosen by its rank; None where noise is added."""
+        """Largest distance between the public points from which an answer is chosen; None where noise is added.
+
+        Minima and maxima are chosen among round points, which are nearer to each other around 0.
+        """
         return self._line.step
 
     @property

@@ -158,7 +158,7 @@ class Mechanism(ABC):
 
     @property
     def step(self) -> float | None:
-        """Distance between the public points of which the answer is one; None if it is not such a point."""
+        """Largest distance between the public points of which the answer is one; None if it is not such a point."""
         return None
 
     @property

@@ -166,6 +166,8 @@ class Builder:
     def scalar(self, value: Any, said: str) -> Any:
         """A constant in plain form. Exact types only: a subclass could bring operators of its own."""
         kind = type(value)
+        if value is None:
+            self.refuse(f"{said} is None, a missing value, and nothing equals one: write `x.isna()` or `x.notna()`.")
         if kind in (bool, str, dt.date):
             plain = value
         elif kind in (pd.Timestamp, pd.Timedelta, dt.datetime, dt.timedelta):
