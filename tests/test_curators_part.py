@@ -25,7 +25,7 @@ from pdrisk._ledger import ambient
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 SECRET = 2_345_678.0625  # the income of one person, and so the exact maximum and the sum of her group
-N = 4099  # records with an income
+N = 4127  # records with an income
 BOUNDS = (0, 3_000_000)
 OPTIONS = {"eps": 0.0005, "bounds": BOUNDS}
 TWO = {"eps": 0.0005, "bounds": {"income": BOUNDS, "age": (0, 100)}}

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._ledger.postgres import ReservedBudget
+from pdrisk._ledger.postgres import Held
 from postgres_databases import connected, needs_server, run
 
 pytestmark = needs_server
@@ -82,7 +82,7 @@ class TestLost:
     @pytest.mark.sampled(99)
     @pytest.mark.parametrize("statement", range(40))
     def test_the_backend_before_every_statement(self, url, drawn, monkeypatch, statement):
-        ledger, number, run_ = opened(url, eps=1), [0], ReservedBudget.run
+        ledger, number, run_ = opened(url, eps=1), [0], Held.run
 
         def dying(held, sql, values=()):
             if number[0] == statement:
@@ -91,7 +91,7 @@ class TestLost:
             return run_(held, sql, values)
 
         with monkeypatch.context() as killing:
-            killing.setattr(ReservedBudget, "run", dying)
+            killing.setattr(Held, "run", dying)
             said = self.told(ledger)
         assert ("nothing was answered" in said, len(drawn), paid(ledger)) in ((True, 0, 0), (False, 1, 1))
         assert ("nothing was answered" in said) == (number[0] > statement)
@@ -114,14 +114,14 @@ class TestLost:
 
     @pytest.mark.slow
     def test_the_backend_before_the_commit(self, url, drawn, monkeypatch):
-        ledger, commit = opened(url, eps=1), ReservedBudget.commit
+        ledger, commit = opened(url, eps=1), Held.commit
 
         def dying(held, place):
             self.end(url, held)
             commit(held, place)
 
         with monkeypatch.context() as killing:
-            killing.setattr(ReservedBudget, "commit", dying)
+            killing.setattr(Held, "commit", dying)
             with pytest.raises(pdrisk.LedgerError, match="nothing was answered"):
                 ask(ledger)
         assert (drawn, paid(ledger)) == ([], 0)

@@ -165,7 +165,7 @@ class TestConstants:
             ("float32", "a == 0.1 and a in [0.1, 2]", [False, False, False, True, False, False]),
             ("texts of their own", "a == 'a'", [True, True, False, False]),
             ("numpy objects", "a == 3", [False, False, False, True, False, True]),
-            ("sparse whole", "a > 9007199254740992", [False, False, True]),
+            ("sparse whole", "a > 9007199254740992", [False, False, False]),
             ("bool", "a * 2 > 1", [True, False, True]),
         ],
     )
@@ -382,6 +382,12 @@ class TestWholeNumbers:
                     judged(text, frame, dict)
                 assert "astype('Int64')" in str(caught.value)
             judged("a == 9007199254740994 or a < 9007199254740993", frame, dict)
+        frame = pd.DataFrame({"a": pd.arrays.SparseArray([2**53 + 1, 0])})
+        with pytest.raises(ParameterError, match="not every whole number is a float64"):
+            judged("a == 9007199254740993", frame, dict)
+        frame = pd.DataFrame({"a": pd.Categorical([2**53 + 1, None], [2**53, 2**53 + 1])})
+        assert selected_rows(frame, judged("a == 9007199254740993", frame, dict)).tolist() == [True, False]
+        assert selected_rows(frame, judged("a == 9007199254740992", frame, dict)).tolist() == [False, False]
         frame = pd.DataFrame({"a": pd.array([2**53, 2**53 + 1], "Int64")})
         assert selected_rows(frame, judged("a == 9007199254740993", frame, dict)).tolist() == [False, True]
 

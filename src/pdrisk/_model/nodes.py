@@ -14,9 +14,12 @@ from typing import Any
 __all__ = [
     "ARITHMETIC",
     "COMPARISONS",
+    "CONDITIONS",
     "LOGIC",
     "MEMBERSHIP",
+    "MIRRORED",
     "MISSING",
+    "NEGATED",
     "ORDERINGS",
     "SIGNS",
     "Call",
@@ -51,6 +54,12 @@ LOGIC = {"and", "or", "not"}
 MEMBERSHIP = {"in", "not in"}
 MISSING = {"isna", "notna"}
 EQUALITIES = {"==", "!=", *MEMBERSHIP}
+CONDITIONS = frozenset({*LOGIC, *MISSING, *MEMBERSHIP, *COMPARISONS})
+NEGATED = {
+    "<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "in": "not in", "not in": "in",
+    "isna": "notna", "notna": "isna",
+}  # fmt: skip
+MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 # Answers are remembered by the reprs of what filters are made of: `RowwiseFilter.canonical`.

@@ -13,8 +13,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from pdrisk._model.kinds import NOTHING, NUMBER, TRUTH
-from pdrisk._model.nodes import MEMBERSHIP
-from pdrisk._model.rowwise.decide import NEGATED
+from pdrisk._model.nodes import MEMBERSHIP, NEGATED
 from pdrisk._sql.pieces import BIGINT, Expression, case, constant, number, operation, quoted
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "chosen",
     "compared",
     "computed",
-    "condition_of",
     "first",
     "is_whole",
 ]
@@ -35,6 +33,7 @@ KEEP_WHOLE = frozenset({"+", "-", "*", "//", "%", "mod", "abs"})  # of whole num
 DIVIDING = frozenset({"//", "%", "mod", "fmod"})  # of which there is none by zero
 ROUNDING = frozenset({"round", "trunc", "floor", "ceil", "ceiling"})
 ENDS = frozenset({"greatest", "least"})
+DISTINCT = {"is not distinct from": "==", "is distinct from": "!="}
 BLIND_TO_NAN = frozenset({*ENDS, "sign", "^", "**", "pow", "power"})  # which make a number of NaN
 
 
@@ -72,7 +71,8 @@ def computed(name: str, parts: Sequence[Expression]) -> Expression:
     if name in BLIND_TO_NAN:
         parts = [replace(as_double(part), sql=as_double(part).clean, never_nan=True) for part in parts]
     # How many digits to round to is a constant, and a whole number.
-    return _floating(name, [part.sql if at and name in ROUNDING else part.double for at, part in enumerate(parts)])
+    found = _floating(name, [part.sql if at and name in ROUNDING else part.double for at, part in enumerate(parts)])
+    return replace(found, never_nan=name in ENDS)
 
 
 def _floating(name: str, parts: Sequence[str]) -> Expression:
@@ -152,7 +152,8 @@ def chosen(conditions: Sequence[str], results: Sequence[Expression]) -> Expressi
 
     there = [part for part in results if part.kind != NOTHING]
     if not is_whole(there):
-        return Expression(written([part.double for part in results]), NUMBER, "DOUBLE")
+        never = not any(part.may_be_nan for part in results)
+        return Expression(written([part.double for part in results]), NUMBER, "DOUBLE", never_nan=never)
     sql = written([part.sql if part.kind == NOTHING else as_bigint(part) for part in results])
     wide = written([part.double for part in results]) if any(part.wide for part in there) else ""
     return Expression(sql, NUMBER, "BIGINT", span=_hull(there), wide=wide)
@@ -163,7 +164,7 @@ def first(parts: Sequence[Expression]) -> Expression:
     doubles = f"COALESCE({', '.join(as_double(part).clean for part in parts)})"
     there = [part for part in parts if part.kind != NOTHING]
     if not is_whole(there):
-        return Expression(doubles, NUMBER, "DOUBLE")
+        return Expression(doubles, NUMBER, "DOUBLE", never_nan=True)
     if not any(part.wide for part in there):
         return Expression(f"COALESCE({', '.join(map(as_bigint, there))})", NUMBER, "BIGINT", span=_hull(there))
     # Not the next one for what is there and does not fit.
@@ -175,7 +176,7 @@ def compared(symbol: str, parts: Sequence[Expression]) -> Expression:
     """A comparison of things that can be compared as they are, or of whole numbers."""
     if symbol in DISTINCT:
         parts = [replace(part, sql=part.clean, never_nan=True) for part in parts]
-    if any(part.may_be_nan for part in parts):
+    elif any(part.may_be_nan for part in parts):
         return _of_floats(symbol, parts)
     sql = operation(symbol, [part.sql for part in parts])
     if any(part.wide for part in parts):
@@ -184,9 +185,6 @@ def compared(symbol: str, parts: Sequence[Expression]) -> Expression:
         sql = sql if exact is None else operation(exact, [part.sql for part in parts])
         sql = f"COALESCE({sql}, {operation(symbol, [part.double for part in parts])})"
     return Expression(sql, TRUTH, "BOOLEAN")
-
-
-DISTINCT = {"is not distinct from": "==", "is distinct from": "!="}
 
 
 def _of_floats(symbol: str, parts: Sequence[Expression]) -> Expression:

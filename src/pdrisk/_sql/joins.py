@@ -132,7 +132,8 @@ def member_condition(
     made = _related(left, right, on, how, merged)
     if negated:  # of a NULL nobody knows whether it is in it
         present, rows = Operation("notna", (Column("own"),)), Rows(Relation(made.source, (("own", own),), ()), {})
-        known = Condition(f"({own.sql} IS NOT NULL)", f"({own.shown} IS NOT NULL)", False, node=present, rows=rows)
+        there = own.present if own.may_be_nan else f"({own.sql} IS NOT NULL)"
+        known = Condition(there, f"({own.shown} IS NOT NULL)", False, node=present, rows=rows)
         made = replace(made, where=(known,))
     return made
 

@@ -129,7 +129,8 @@ class Expression:
     def may_be_nan(self) -> bool:
         """Whether it is a number that may be NaN, which is missing like NULL."""
         is_float = self.span is None and not self.type.startswith("DECIMAL")
-        return self.kind == NUMBER and is_float and not (self.constant or self.never_nan)
+        is_nan = self.constant and self.value != self.value
+        return self.kind == NUMBER and is_float and (is_nan or not (self.constant or self.never_nan))
 
     @property
     def clean(self) -> str:

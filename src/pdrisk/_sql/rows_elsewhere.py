@@ -246,8 +246,8 @@ def _literal(node: Node) -> Any:
 
 def _no_group() -> ParameterError:
     return ParameterError(
-        "GROUP BY takes columns, conditions, and CASE between values that are written out, of a table in another "
-        f"engine, no other expressions: {VIEW}."
+        "GROUP BY takes columns, conditions, whole numbers and times that are computed, and CASE between values that "
+        f"are written out, of a table in another engine, no other expressions: {VIEW}."
     )
 
 

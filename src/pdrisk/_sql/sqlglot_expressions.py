@@ -110,7 +110,7 @@ class ExpressionsOfSqlglot(ABC):
             "Is": self.is_null, "In": self.member, "Between": self.between, "Case": self.case, "Cast": self.cast,
             "Coalesce": self.coalesce, "Nullif": self.nullif, "Round": self.round, "Count": self.count,
             "WithinGroup": self.percentile, "Filter": self.filtered, "Anonymous": self.named, "Array": self.listed,
-            "Extract": self.extract, "TimestampTrunc": self.truncated, "TsOrDsToDate": self.inner,
+            "Extract": self.extract, "TimestampTrunc": self.truncated,
             **dict.fromkeys(OF_TIMES, self.of_time),
             "Window": self.window, "Grouping": self.grouping, "Subquery": self.scalar_subquery,
             "Parameter": self.numbered_parameter, "Placeholder": self.placeholder,
@@ -314,7 +314,10 @@ class ExpressionsOfSqlglot(ABC):
         return _call("date_part", Constant(str(node.this.name).lower()), self.node(node.expression))
 
     def of_time(self, node: Expression) -> Node:
-        return _call("date_part", Constant(OF_TIMES[type(node).__name__]), self.inner(node))
+        of = self.only(node, "this").this
+        if type(of).__name__ == "TsOrDsToDate":  # as sqlglot reads Spark's year(d)
+            of = self.only(of, "this").this
+        return _call("date_part", Constant(OF_TIMES[type(node).__name__]), self.node(of))
 
     def truncated(self, node: Expression) -> Node:
         self.only(node, "this", "unit")

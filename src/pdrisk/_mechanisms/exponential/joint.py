@@ -259,7 +259,7 @@ class Levels:
             total[np.searchsorted(key, levels, side="right")] - total[np.searchsorted(key, group * size)]
             for key, total in zip(keys, counts, strict=True)
         )
-        beyond = np.append(at[1:], size)
+        beyond = np.append(at, size)[1:]
         beyond[first[1:] - 1] = size
         table = (*weights.table, 0)
         drops = [table[one] - table[other] for one, other in zip(at.tolist(), beyond.tolist(), strict=True)]

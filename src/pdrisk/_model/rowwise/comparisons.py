@@ -176,7 +176,9 @@ def check_exact(symbol: str, parts: list[Node], values: list[Any], builder: Buil
     Integers of numpy are decided as floats, which pandas makes of them once a value is missing.
     """
     for part, value, other in zip(parts, values, reversed(values), strict=True):
-        if not isinstance(part, Column) or not isinstance(value.dtype, np.dtype) or value.dtype.kind not in "iuf":
+        dtype = getattr(value, "dtype", None)
+        dtype = dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype
+        if not isinstance(part, Column) or not isinstance(dtype, np.dtype) or dtype.kind not in "iuf":
             continue
         listed = other if isinstance(other, list) else [other]
         if any(type(number) is int and int(float(number)) != number for number in listed):

@@ -22,9 +22,12 @@ from numpy.typing import NDArray
 from pdrisk._model.kinds import NUMBER, PERIOD, TEXT
 from pdrisk._model.nodes import (
     COMPARISONS,
+    CONDITIONS,
     LOGIC,
     MEMBERSHIP,
+    MIRRORED,
     MISSING,
+    NEGATED,
     SIGNS,
     Column,
     Constant,
@@ -52,14 +55,7 @@ from pdrisk._model.rowwise.families import (
     truths_of,
 )
 
-__all__ = ["CONDITIONS", "MIRRORED", "NEGATED", "computed", "equal_to_one_of", "folded", "holds"]
-
-CONDITIONS = frozenset({*LOGIC, *MISSING, *MEMBERSHIP, *COMPARISONS})
-NEGATED = {
-    "<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "in": "not in", "not in": "in",
-    "isna": "notna", "notna": "isna",
-}  # fmt: skip
-MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+__all__ = ["computed", "equal_to_one_of", "folded", "holds"]
 
 
 def holds(node: Node, columns: Mapping[Hashable, pd.Series], negated: bool = False) -> Bools:

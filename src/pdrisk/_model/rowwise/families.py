@@ -108,8 +108,9 @@ def has_categories(value: Any) -> bool:
 
 
 def categories_of(value: pd.Series) -> pd.Series:
-    """The categories of a column, as a column."""
-    return pd.Series(value.cat.categories.array)
+    """The categories of a column, as a column, whole numbers exactly: a missing value leaves their type as it is."""
+    categories = pd.Series(value.cat.categories.array)
+    return categories.convert_dtypes() if categories.dtype in (np.int64, np.uint64) else categories
 
 
 def holds_objects(value: Any) -> bool:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from pdrisk._model.nodes import COMPARISONS, LOGIC, MEMBERSHIP, MISSING, Node, Operation, below
+from pdrisk._model.nodes import CONDITIONS, LOGIC, Node, Operation, below
 
 __all__ = ["meaning_of"]
 
-# Until the third edition, a comparison with a missing value was false in columns of numpy's dtypes, not unknown.
+# At first, a comparison with a missing value was false in columns of numpy's dtypes, not unknown.
 THREE_VALUED: Final = "; missing is unknown"
-CONDITIONS: Final = frozenset({*LOGIC, *MEMBERSHIP, *MISSING, *COMPARISONS})
 
 
 def meaning_of(rule: Node, *, as_value: bool = False) -> str:

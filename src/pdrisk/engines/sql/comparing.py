@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from pdrisk._model.kinds import TEXT
-from pdrisk._model.rowwise.decide import MIRRORED
+from pdrisk._model.nodes import MIRRORED
 from pdrisk._model.rowwise.families import as_number, is_in
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.values import EXACT, FEW, WIDEST, Value, alike, as_double, quantity, within_reach

@@ -17,9 +17,12 @@ import numpy as np
 
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, ZONED
 from pdrisk._model.nodes import (
+    CONDITIONS,
     LOGIC,
     MEMBERSHIP,
+    MIRRORED,
     MISSING,
+    NEGATED,
     SIGNS,
     Call,
     Case,
@@ -31,7 +34,7 @@ from pdrisk._model.nodes import (
     below,
 )
 from pdrisk._model.rowwise import Derived
-from pdrisk._model.rowwise.decide import CONDITIONS, MIRRORED, NEGATED, folded
+from pdrisk._model.rowwise.decide import folded
 from pdrisk._model.rowwise.families import UNITS, family, of_values
 from pdrisk.engines.sql.calendar import beginning_of, part_of
 from pdrisk.engines.sql.comparing import beside, beside_constant, is_present, one_of, without_nan
