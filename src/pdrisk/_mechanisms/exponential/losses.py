@@ -136,7 +136,7 @@ class Losses:
         for place in (np.ones_like(width), np.minimum(width, 2), width - 1, width):
             worst = np.maximum(worst, at_places(np.maximum(place, 1), all_items))
         around = np.flatnonzero((width > 4) & (within[1] > np.maximum(within[0], within[2])))  # the rank asked for
-        ends = np.array(self.measure.ends)
+        ends = self.measure.ends
         begin, beyond = np.searchsorted(ends, [items.start[around], (items.start + width)[around]])
         counts = beyond - begin
         at = np.repeat(around, counts)

@@ -49,11 +49,13 @@ class Measure:
     unit: int = 1
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of(cls, points: Points) -> Measure:
         """The measure of public points: heavier near 0, or near the bound that is nearest to it."""
         return cls(points.size, min(max(-points.first, 0), points.size - 1))
 
     @classmethod
+    @lru_cache(maxsize=64)
     def round_ones(cls, points: Points) -> Measure:
         """The measure of which only some hundreds of points have places; of all points if these are few."""
         unit = 1
@@ -137,12 +139,9 @@ class Measure:
         return segments.first[segments.weight > 0]
 
     @property
-    def ends(self) -> tuple[int, ...]:
+    def ends(self) -> IntArray:
         """The first and last points of the runs of points that weigh alike."""
-        if self.zero is None:
-            return (0, self.size - 1)
-        first = self._segments.first.tolist()
-        return tuple(sorted({*first, *(each - 1 for each in first[1:]), self.size - 1}))
+        return _ends(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,6 +153,13 @@ class _Segments:
     before: IntArray
     total: int
     least: int
+
+
+@lru_cache(maxsize=64)
+def _ends(measure: Measure) -> IntArray:
+    first = np.zeros(1, dtype=np.int64) if measure.zero is None else measure._segments.first
+    found: IntArray = np.unique(np.concatenate([first, first[1:] - 1, [measure.size - 1]]))
+    return found
 
 
 @lru_cache(maxsize=64)
