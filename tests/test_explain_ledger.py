@@ -121,3 +121,56 @@ def test_refusals(book, given, options, error, words):
     so_far = book(eps=None, success=0.75) if given == "ledger" else given
     with pytest.raises(error, match=words):
         pdrisk.explain(so_far=so_far, **options)
+
+
+class TestDoubts:
+    """Numbers about people after answers that protected one record, and a limit that answers may have decided."""
+
+    @staticmethod
+    def everywhere(ledger, release):
+        """All texts that are about all answers of a ledger."""
+        ways = [pdrisk.explain(so_far=ledger, audience=each) for each in ("participant", "analyst", "publication")]
+        ways += [release.explain(each, so_far=ledger) for each in ("participant", "analyst", "publication")]
+        curves = pdrisk.tradeoff(ledger), pdrisk.tradeoff(release, so_far=ledger)
+        ways += [repr(ledger.remaining()), *(curve.picture_text() for curve in curves)]
+        with ledger.publication("all", purpose="texts"):
+            FRAME.dprisk.count(eps=0.01, person="pid", rows=2)
+        statement = ledger.statement("all")
+        ways += [statement.text, statement.to_dict()["deployment"]["privacy_loss"]["privacy_parameters_details"]]
+        return [" ".join(each.split()) for each in ways]
+
+    @pytest.mark.parametrize("before", [{}, {"person": "pid", "unit": "row"}], ids=["records", "rows"])
+    def test_answers_that_protected_one_record(self, book, before):
+        ledger = spent(book(eps=None, success=0.75), 0.1, 0.1, **before)
+        release = FRAME.dprisk.count(eps=0.1, ledger=ledger, person="pid", rows=2)
+        for each in self.everywhere(ledger, release):
+            assert "2 of the answers" in each and "protected one record" in each and "may be too low" in each
+            assert "set or raised" not in each
+
+    def test_a_limit_that_was_set_after_answers(self, book):
+        ledger = spent(book(eps=None, queries=99), 0.1, person="pid", rows=2)
+        ledger.amend(success=0.75)
+        release = FRAME.dprisk.count(eps=0.1, ledger=ledger, person="pid", rows=2)
+        ledger.amend(success=0.7)
+        ledger.amend(success=0.75)  # as before: still since the first answer
+        for each in self.everywhere(ledger, release):
+            assert "The limit was set or raised after 1 of the answers" in each and "did not decide it" in each
+            assert "protected one record" not in each.replace("It protected one record", "")
+        ledger.amend(success=0.8)
+        assert "raised after 3 of the answers" in repr(ledger.remaining())
+        ledger.amend(success=None)
+        assert "raised after" not in repr(ledger.remaining()) + pdrisk.explain(so_far=ledger)
+
+    def test_people_from_the_start_and_records_alone(self, book):
+        """Nothing is doubtful, but where nobody declared people no text is about a person."""
+        ledger = spent(book(eps=None, success=0.75), 0.1)
+        release = FRAME.dprisk.count(eps=0.1, ledger=ledger)
+        of_records = [repr(ledger.remaining()), pdrisk.explain(so_far=ledger, audience="analyst")]
+        assert all("whether one record is in these data" in " ".join(each.split()) for each in of_records)
+        assert "All of this is about one record" in pdrisk.tradeoff(ledger).picture_text()
+        assert "All of this" not in pdrisk.tradeoff(release, so_far=ledger).picture_text()
+        of_rows = spent(book(dataset="rows", eps=None, success=0.75), 0.1, person="pid", unit="row")
+        assert "whether one record is" in repr(of_rows.remaining())
+        people = spent(book(dataset="people", eps=None, success=0.75), 0.1, person="pid", rows=2)
+        said = repr(people.remaining()) + pdrisk.tradeoff(people).picture_text()
+        assert "whether a person is in these data" in said and "protected" not in said and "one record" not in said

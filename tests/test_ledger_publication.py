@@ -17,7 +17,9 @@ import pytest
 import pdrisk
 from ledgers import REGIONS, count, people, tables, version_one
 from pdrisk._cli import main
+from postgres_databases import needs_server, role, run
 from test_golden_questions import BOUNDS, FLUENT, SQL, frame
+from test_ledger_analysts import grants
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning", "ignore::pdrisk.DoubtfulReleaseWarning")
 
@@ -339,6 +341,49 @@ class TestWithdrawn:
                 count(None, 0.1)
         assert ledger.remaining().spent == 0.1
 
+    def test_by_who_began_it_or_the_owner(self, path):
+        """Nor does anybody else go on with it."""
+        owner, ann, bob = (
+            pdrisk.Ledger(path, dataset="survey", eps=9, analyst=each) for each in ("owner", "ann", "bob")
+        )
+        with begun(ann):
+            count(None)
+        before = bob.verify()
+        whose = "publication 'Households 2026' was begun by 'ann': only 'ann' or the owner of the dataset "
+        with pytest.raises(pdrisk.PolicyError, match=f"{whose}withdraws it"):
+            bob.withdraw("households 2026", reason="not mine")
+        with pytest.raises(pdrisk.PolicyError, match=f"{whose}goes on with it"), bob.publication(NAME):
+            pass
+        assert bob.verify() == before and bob.statement(NAME).text == ann.statement(NAME).text
+        with owner.publication(NAME):
+            count(None)
+        with pdrisk.Ledger(path, dataset="survey", analyst="ANN").publication(NAME):
+            count(None)
+        owner.withdraw(NAME, reason="wrong bounds")
+        with pytest.raises(pdrisk.PolicyError, match="was begun by 'ann'"):
+            bob.withdraw(NAME, reason="again")
+        assert len(members(ann)) == 3
+
+    @needs_server
+    def test_by_roles_of_a_server(self, url):
+        owner = pdrisk.Ledger(url, dataset="survey", eps=9)
+        with role(url) as (first, name), role(url) as (second, other):
+            run(url, *(re.sub(r"\banalysts\b", each, grants()) for each in (name, other)))
+            ann, bob = (pdrisk.Ledger(each, dataset="survey") for each in (first, second))
+            with begun(ann):
+                count(None)
+            with pytest.raises(pdrisk.PolicyError, match=f"was begun by '{name}'"):
+                bob.withdraw(NAME, reason="not mine")
+            with pytest.raises(pdrisk.PolicyError, match="goes on with it"), bob.publication(NAME):
+                pass
+            ann.withdraw(NAME, reason="wrong bounds")
+            with begun(bob, "of bob"):
+                count(None)
+            owner.withdraw("of bob", reason="wrong, too")
+            assert owner.verify()
+            for each in (ann, bob):
+                each.close()
+
     def test_unknown(self, book):
         with begun(book()):
             pass
@@ -584,7 +629,7 @@ class TestWords:
         assert parts["groups"][1].startswith("150 by region")
         assert "occur in the data; that they are public is the publisher's word" in parts["groups"][2]
         assert parts["not covered"].endswith("; which region occur in the data")
-        assert parts["caution"].startswith("2 answers about these people took bounds or groups from the data")
+        assert parts["caution"].startswith("2 of the answers about these people took bounds or groups from the data")
         registered = ledger.statement(NAME).to_dict()["deployment"]["dp_variant"]
         assert registered == {"variant_name": "Pure DP", "unprotected_quantities": "which region occur in the data"}
 
@@ -770,7 +815,7 @@ class TestOldLedgers:
         with begun(data.ledger):
             data.count(eps=1)
         parts = said(data.ledger.statement(NAME))
-        assert parts["caution"].startswith("2 earlier answers assumed one record per person")
+        assert parts["caution"].startswith("2 of the answers about these people protected one record: of a ")
         assert parts["eps"][-1].endswith("1.75 over all answers about these people so far")
 
 

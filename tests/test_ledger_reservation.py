@@ -18,6 +18,8 @@ from test_ledger_analysts import grants
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning", "ignore::pdrisk.DoubtfulReleaseWarning")
 TWO = [{"eps": 0.3}, {"eps": 0.2}]
+NEVER = [0, -1, 4000, "tomorrow", True, float("nan"), datetime.datetime(2020, 1, 1), datetime.date(2020, 1, 1),
+         datetime.date.max, datetime.timedelta(0), datetime.timedelta.max]  # fmt: skip
 
 
 def opened(path, analyst="ann", **limits):
@@ -103,15 +105,37 @@ class TestSetAside:
             people().dprisk.median("age", eps=third, bounds=(0, 90))
         assert held.left == Spent() and ledger.remaining().success < 0.52 and ledger.verify()
 
+    def test_of_a_table_of_several_releases(self, path):
+        """Each release is a query of its own, so that all can be asked though each needs another eps."""
+        asked = {
+            "count()": {"noise95": 20},
+            "mean(age)": {"noise95": 9, "bounds": (0, 90)},
+            "max(age)": {"noise95": 30},
+        }
+        plan = pdrisk.plan({"ages": {**asked, "by": {"sex": 2}}}, n=60, bounds=(0, 90))
+        ledger = opened(path, success=0.999)
+        first, second, third = (plan.table.set_index("question")["eps"][question] for question in asked)
+        with ledger.reserve(plan, purpose="as planned") as held:
+            assert held.left.queries == plan.queries == 3
+            people().dprisk.count(eps=first, by="sex", keys=[0, 1])
+            people().dprisk.mean("age", eps=second, bounds=(0, 90), by="sex", keys=[0, 1])
+            people().dprisk.max("age", eps=third, bounds=(0, 90), by="sex", keys=[0, 1])
+        assert held.left == Spent() and ledger.verify()
+
     @pytest.mark.parametrize(
         "wrong",
-        [5, None, "count()", [], {}, {"eps": 0}, {"epsilon": 1}, {"eps": 1, "mu": 0}, pd.DataFrame({"eps": [1]})],
+        [5, None, "count()", [], {"eps": 0}, {"epsilon": 1}, {"eps": 1, "mu": 0}, pd.DataFrame({"eps": [1]})],
     )
     def test_no_plan(self, path, wrong):
         ledger = opened(path, eps=1)
         with pytest.raises((pdrisk.ParameterError, pdrisk.ColumnTypeError)):
             ledger.reserve(wrong, purpose="x")
         assert events(ledger) == ["opened"]
+
+    @pytest.mark.parametrize("wrong", [{}, {"mu": 1}, [{"eps": 0.1}, {"mu": 1}], {"eps": None}])
+    def test_without_an_eps(self, path, wrong):
+        with pytest.raises(pdrisk.ParameterError, match=r'has an eps, as in {"eps": 0.1}'):
+            opened(path, eps=1).reserve(wrong, purpose="x")
 
     def test_looks_at_groups_are_reserved_too(self, path):
         ledger = opened(path, eps=1, policy={"least_group": {"size": 5, "eps": 0.1}})
@@ -164,7 +188,23 @@ class TestEnd:
         count(ledger, 0.55)
         assert ledger.verify()
 
-    @pytest.mark.parametrize("until", [0, -1, 4000, "tomorrow", True, datetime.datetime(2020, 1, 1)], ids=str)
+    def test_by_a_span_and_by_a_date(self, path):
+        """A date lasts to its end."""
+        ledger, now = opened(path, eps=1), datetime.datetime.now(datetime.UTC)
+        day, hours = (now + datetime.timedelta(days=3)).date(), datetime.timedelta(hours=5)
+        assert abs(ledger.reserve(TWO, purpose="x", until=hours).until - now - hours) < datetime.timedelta(minutes=1)
+        until = ledger.reserve(TWO, purpose="y", until=day).until
+        assert until.date() == day + datetime.timedelta(days=1) and until.time() == datetime.time()
+
+    def test_others_than_the_owner_at_most_a_year(self, path):
+        opened(path, "owner", eps=5).reserve(TWO, purpose="x", until=3660)
+        ann = opened(path)
+        for until in (367, datetime.timedelta(days=367), datetime.datetime.now() + datetime.timedelta(days=368)):
+            with pytest.raises(pdrisk.ParameterError, match=r"at most 366 days ahead; only the owner .* up to 3660"):
+                ann.reserve(TWO, purpose="y", until=until)
+        ann.reserve(TWO, purpose="z", until=366)
+
+    @pytest.mark.parametrize("until", NEVER, ids=str)
     def test_no_time(self, path, until):
         with pytest.raises((pdrisk.ParameterError, pdrisk.ColumnTypeError), match="until"):
             opened(path, eps=1).reserve(TWO, purpose="x", until=until)

@@ -1,5 +1,6 @@
 """A budget in attack success: what the filter lets through, what it says, and old ledgers that get one."""
 
+import re
 import sqlite3
 from contextlib import closing
 from fractions import Fraction
@@ -251,7 +252,7 @@ class TestRemaining:
         count(ledger, 0.4)
         said = repr(ledger.remaining())
         assert "success left      one more answer may reach 0.73" in said
-        assert "right about whether a person is in these data at most 75 of 100 times," in said
+        assert "right about whether one record is in these data at most 75 of 100 times," in said
         assert "fixed beforehand" not in said
         assert "75 of 100" in ledger.remaining()._repr_html_()
 
@@ -286,6 +287,57 @@ class TestRemaining:
         for left in [Fraction(1, 10**9), *(Fraction(at, 97) ** 3 for at in range(1, 400))]:
             asked = Fraction(str(reachable(left)))
             assert most_of(asked) <= left < most_of(asked + Fraction(1, 10**9))
+
+    def test_hardly_any_left(self, path):
+        """No text tells anybody to ask for the success of guessing."""
+        ledger = opened(path, success=0.6)
+        count(ledger, 0.4054651)
+        assert ledger.remaining().success > 0.5 and "success left      hardly any" in repr(ledger.remaining())
+        assert "hardly any success is left" in " ".join(pdrisk.explain(so_far=ledger, audience="analyst").split())
+        with pytest.raises(pdrisk.BudgetExceededError, match="hardly anything is left, and this would") as caught:
+            count(ledger, 0.1)
+        assert "success=" not in str(caught.value) and "still reach" not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("limits", "promised"), [({"eps": 0.5}, 0.6225), ({"eps": 5}, 0.75), ({"eps": 0.5, "delta": 1e-6}, 0.6225)]
+    )
+    def test_the_smaller_of_two_promises(self, path, limits, promised):
+        ledger = opened(path, success=0.75, **limits)
+        assert ledger.remaining().success_limit == pytest.approx(promised, abs=1e-4)
+        assert f"at most {100 * promised:g}" in repr(ledger.remaining()) or promised < 0.75
+        ledger.amend(eps=9)
+        ledger.amend(eps=0.4)  # what was once allowed counts
+        assert ledger.remaining().success_limit == pytest.approx(0.75, abs=1e-4)
+
+    @pytest.mark.parametrize("least", [None, {"size": 5, "eps": 0.1}])
+    def test_advice_about_several_queries(self, path, tmp_path, least):
+        """What a refusal advises for a call fits: with looks, no success= is advised, as the call pays one for each."""
+        text, rule = "SELECT COUNT(*) FROM t UNION ALL SELECT COUNT(*) FROM t WHERE x > 3", {"least_group": least}
+        first, second, third = (
+            pdrisk.Ledger(tmp_path / f"{at}.db", dataset="s", success=0.6, policy=rule if least else None)
+            for at in range(3)
+        )
+        frame = pd.DataFrame({"x": range(100)})
+        with pytest.raises(pdrisk.BudgetExceededError) as caught:
+            pdrisk.sql(text, eps=3, t=frame, ledger=first)
+        said = str(caught.value)
+        assert ("success=" in said) == (least is None)
+        pdrisk.sql(text, eps=float(re.search(r"eps=([\d.]+\d)", said.split("Ask with")[1])[1]), t=frame, ledger=second)
+        if least is None:
+            pdrisk.sql(text, success=float(re.search(r"success=([\d.]+\d)", said)[1]), t=frame, ledger=third)
+
+    @pytest.mark.parametrize("left", [100, 269, 271, 1000, 10**6])
+    def test_so_much_that_floats_call_it_certain(self, path, left):
+        """What is printed may be asked for, however much is left."""
+        found = reachable(Fraction(left))
+        assert 0.99 < found < 1 and most_of(Fraction(str(found))) <= left
+
+    def test_a_limit_next_to_certainty(self, path):
+        ledger = opened(path, success=1 - 2**-53)
+        count(ledger, 0.1)
+        assert 0.9999 < ledger.remaining().success < 1
+        with pytest.raises(pdrisk.BudgetExceededError, match="one more answer may still reach success"):
+            count(ledger, 10**6)
 
     def test_nothing_left(self, path):
         ledger = opened(path, success=0.75)

@@ -63,7 +63,16 @@ class TestTargets:
         assert together.eps == Fraction(str(of(together, "mean(distance)", "eps"))) + Fraction(
             str(of(together, "count()", "eps"))
         )
-        assert (together.queries, together.table["table"].unique().tolist()) == (1, ["distances"])
+        assert (together.queries, together.table["table"].unique().tolist()) == (2, ["distances"])
+
+    def test_three_quantiles_together(self):
+        """They share a release, whose noise depends on the values, which are evenly spread here."""
+        asked = {f"quantile({share}) of distance": {"noise95": 20, **DISTANCE} for share in (0.1, 0.2, 0.3, 0.4)}
+        plan = pdrisk.plan({"places": asked}, n=1000)
+        assert plan.table["eps"].nunique() == plan.queries == 1 and (plan.table["noise95"] <= 20).all()
+        limit = pdrisk.plan({"distance": [f"quantile({share})" for share in (0.25, 0.5, 0.75)]}, success=0.75, n=1000,
+                            bounds=(0, 9))  # fmt: skip
+        assert limit.queries == 1 and limit.table["eps"].nunique() == 1 and limit.fits
 
     def test_cannot_be_had(self):
         with pytest.raises(pdrisk.ParameterError, match=r"noise95=1e-09 of mean\(distance\) cannot be had: it is"):
@@ -195,6 +204,9 @@ class TestWhatDoesNotFit:
         ({"count()": {"noise95": 5, "rows": 2}}, {}, pdrisk.ParameterError, "pass person="),
         ({"count()": {"noise95": 5, "by": 10**7}}, {}, pdrisk.ParameterError, "more than 1,000,000 groups"),
         ({"t": {"count()": {"by": 3}}}, {}, pdrisk.ParameterError, "unknown option 'by' of a question in a table"),
+        ({"count()": {"noise95": 5, "by": "sex"}}, {}, pdrisk.ColumnTypeError, r'as in {"sex": 2}'),
+        ({"count()": {"noise95": 5, "by": ["sex"]}}, {}, pdrisk.ColumnTypeError, r'as in {"sex": 2}'),
+        ({"count()": {"noise95": 5, "by": {"g": 2}, "margins": "g"}}, {}, pdrisk.ColumnTypeError, "margins is True or"),
         ("count()", {"success": 0.5}, pdrisk.ParameterError, "success"),
     ],
 )
@@ -216,6 +228,11 @@ class TestCommand:
     def test_a_budget_without_targets(self, capsys):
         assert main(["plan", "count()", "--n", "5000", "--success", "0.75"]) == 0
         assert "Empty" not in capsys.readouterr().out
+
+    def test_some_without_a_target_and_no_limit(self, capsys):
+        """The advice is what can be written on the command line."""
+        assert main(["plan", "count() +- 5", "mean(x)", "--n", "50", "--bounds", "x=0:5"]) == 2
+        assert "'mean(x)' has no target: write 'mean(x) +- 5', or add --success 0.75" in capsys.readouterr().err
 
     def test_no_number(self, capsys):
         assert main(["plan", "count() ± 5e", "--n", "50"]) == 2

@@ -336,7 +336,7 @@ class TestPublic:
         assert pdrisk.risk.success_of(np.array([3.0, 4.0])) == pytest.approx(ndtr(2.5), rel=1e-12)
         assert pdrisk.risk.success_of([]) == pytest.approx(0.5, abs=1e-15)
 
-    @pytest.mark.parametrize("value", [[-1.0], [math.nan], [math.inf], ["x"], [True], None])
+    @pytest.mark.parametrize("value", [[-1.0], [math.nan], [math.inf], [1e200], 1e100, ["x"], [True], None])
     def test_success_of_refuses(self, value):
         with pytest.raises((ParameterError, pdrisk.ColumnTypeError), match="mu"):
             pdrisk.risk.success_of(value)

@@ -145,6 +145,26 @@ class TestAnswers:
         assert own.mu == pytest.approx(mu, rel=1e-9) and not own.is_exact
         assert own.success == pytest.approx(ndtr(mu / 2), abs=1e-9)
 
+    @pytest.mark.parametrize(
+        "ask",
+        [
+            lambda d, to: d.count(eps=1, ledger=to),
+            lambda d, to: d.agg({"x": ["mean", "count", "median"]}, eps=1, bounds=(0, 9), ledger=to),
+            lambda d, to: d.agg({"x": ["mean", "max"]}, by="g", keys="private", delta=1e-4, eps=1, bounds=(0, 9),
+                                ledger=to),
+            lambda d, to: d.count(eps=1, by="g", keys=[0, 1, 2], ledger=to),
+            lambda d, to: pdrisk.sql("SELECT AVG(x), COUNT(x) FROM t UNION ALL SELECT MAX(x), SUM(x) FROM t", eps=1,
+                                     bounds={"x": (0, 9)}, t=FRAME, ledger=to),
+        ],
+    )  # fmt: skip
+    def test_the_m_that_a_ledger_counts(self, book, ask):
+        """Looks at the number of people and choices of keys are shared by the releases of an answer."""
+        ledger = book(eps=None, success=0.9999, delta=0.001, policy={"least_group": {"size": 5, "eps": 0.1}})
+        before = ledger.remaining().mu2
+        answer = ask(FRAME.dprisk, ledger)
+        paid = float(before - ledger.remaining().mu2)
+        assert pdrisk.tradeoff(answer).mu == pytest.approx(math.sqrt(paid), rel=1e-9)
+
     def test_rows_of_a_person(self):
         frame = pd.DataFrame({"pid": np.arange(900) // 3})
         own = pdrisk.tradeoff(frame.dprisk.count(eps=1, person="pid", rows=3))
@@ -163,6 +183,25 @@ class TestAnswers:
     def test_bounds_of_the_data(self):
         with pytest.raises(pdrisk.NotPublicError):
             pdrisk.tradeoff(FRAME.dprisk.max("x", eps=50, bounds="column"))
+
+    @pytest.mark.parametrize("steps", [1000, 1001, 20_000, 5_000_000])
+    def test_whole_sums_of_many_steps(self, steps):
+        """The table stays small, and the curve is nowhere above the one of all corners: none is missed more."""
+        own = pdrisk.tradeoff(FRAME.dprisk.sum("x", eps=1, bounds=(0, steps), step=1))
+        assert len(own.table) < 1200
+        exact = curves.of_geometric(1, steps) if steps <= 20_000 else curves.of_laplace(1)
+        gap = exact.missed(ALARMS) - own(ALARMS)
+        assert gap.min() > -1e-13 and gap.max() < 1e-3
+        assert own.success >= exact.success - 1e-12
+
+    def test_alarms_are_numbers(self):
+        curve = pdrisk.tradeoff(FRAME.dprisk.count(eps=1))
+        for wrong in ([0.1, "a"], "0.1", None, [True], pd.NaT):
+            with pytest.raises(pdrisk.ColumnTypeError, match="alarms"):
+                curve(wrong)
+        for wrong in (math.nan, [0.1, 1.01], -0.1):
+            with pytest.raises(pdrisk.ParameterError, match="alarms are shares"):
+                curve(wrong)
 
     @pytest.mark.parametrize("wrong", [3, None, "ledger"])
     def test_nothing_else(self, wrong):

@@ -202,6 +202,8 @@ class Answer:
         How much of eps chose the groups that are shown, where keys are private.
     sizes_shown : tuple of int
         Where keys are private, from how many people on a group may be shown, is shown half of the time, and always.
+    mu : float
+        Of everything together, as a ledger with ``success=`` counts it; 0 in what was kept before there was one.
     """
 
     lines: tuple[AnswerLine, ...]
@@ -234,9 +236,12 @@ class Answer:
     delta: float = 0.0
     eps_groups: float = 0.0
     sizes_shown: tuple[int, ...] = ()
+    mu: float = 0.0
 
     @classmethod
-    def of(cls, query: Query, lines: tuple[AnswerLine, ...], extra: float, least_group: int | None) -> Answer:
+    def of(
+        cls, query: Query, lines: tuple[AnswerLine, ...], extra: float, least_group: int | None, mu: float
+    ) -> Answer:
         """The description of a query's answer."""
         where, trusted, chosen, kind = query.condition, query.trusted, query.selection, query.lines[0].statistic
         groups = query.groups
@@ -270,6 +275,7 @@ class Answer:
             delta=float(query.delta),
             eps_groups=0.0 if chosen is None else float(chosen.eps),
             sizes_shown=() if chosen is None else chosen.sizes_shown,
+            mu=mu,
         )
 
     def check_one_record_each(self, needed: str) -> None:

@@ -14,10 +14,12 @@ from pdrisk._answer.answer import Answer, AnswerLine
 from pdrisk._answer.doubts import warn_after, warn_before, warn_of_left_out
 from pdrisk._answer.facts import Facts, facts_of_lines, facts_of_one
 from pdrisk._answer.noisy import NoisyAnswers, withhold
+from pdrisk._core.gaussian import root
 from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Ledger, Meaning, Payment, Policy, check_curator, key_text, ledger_for, paying
+from pdrisk._ledger.price import price_of
 from pdrisk._mechanisms import Drawn, Mechanism, calibrated, discrete_laplace
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
@@ -87,6 +89,8 @@ class Results:
         Whether the caller asked for the curator's numbers.
     unlisted : int or None
         How many records are of nobody known; None where the engine does not tell.
+    mu : float
+        Of all releases and looks at the number of people, as a ledger counts them.
     """
 
     query: Query
@@ -95,6 +99,7 @@ class Results:
     least_group: int | None
     shows_curator: bool
     unlisted: int | None = 0
+    mu: float = 0.0
 
     def answer(self, names: Sequence[str] | None = None, *, one: bool = False) -> Answer:
         """The description of all of them.
@@ -110,7 +115,7 @@ class Results:
             AnswerLine.of(self.query, at, each.noisy, None if names is None else names[at], one=one)
             for at, each in enumerate(self.releases)
         )
-        return Answer.of(self.query, lines, self.extra, self.least_group)
+        return Answer.of(self.query, lines, self.extra, self.least_group, self.mu)
 
 
 def released(
@@ -189,7 +194,7 @@ def released(
         least = next((least for line in query.lines if (least := rules.least_group_of(line)) is not None), None)
         size = None if least is None else least.size
         extra, unlisted = float(rules.added(query)), reading.unlisted if sees and query.unit.is_of_people else 0
-        results = Results(query, releases, extra, size, bool(curator), unlisted)
+        results = Results(query, releases, extra, size, bool(curator), unlisted, root(price_of(query, rules)))
         answer = shown(results, reading)
     try:
         warn_after(results.releases)

@@ -30,8 +30,9 @@ from pdrisk._answer.drawing import (
 )
 from pdrisk._answer.release import Release
 from pdrisk._answer.words import not_for_others, texts
+from pdrisk._answer.words.spent import doubts
 from pdrisk._core.foreign import array_of, own_errors
-from pdrisk._core.gaussian import limit_of, root, success_of
+from pdrisk._core.gaussian import limit_of, on_lattice, root, squared, success_of
 from pdrisk._core.summary import FloatArray
 from pdrisk._core.tradeoff import (
     Curve,
@@ -45,7 +46,7 @@ from pdrisk._core.tradeoff import (
 )
 from pdrisk._core.whole_numbers import common_denominator, counted
 from pdrisk._ledger.payer import Payer
-from pdrisk._ledger.promise import promise_of
+from pdrisk._ledger.promise import Promise, promise_of
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk._printing import DisplayedText, preformatted
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -59,6 +60,7 @@ LETTERS: Final = 16  # of a name in a legend
 ALARMS: Final = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5)  # of the text
 EXACT: Final = ("laplace", "two_sums", "one_sum", "geometric")
 OF_LAPLACE: Final = ("laplace", "two_sums", "one_sum", "bernstein", "bernstein_products")
+MOST_CORNERS: Final = 1000  # of a curve that is drawn
 ROUNDING: Final = 1e-9  # of a curve, when it is told in whole numbers
 
 
@@ -80,6 +82,8 @@ class Tradeoff:
         Whether the worst pair of neighbours has this curve; else none has a lower one.
     curve, filter : Curve
         Of it, and the dashed one of pictures: of what a ledger counts for it, or allows.
+    promise : Promise or None
+        Of the ledger, if one allows it: what its answers so far make doubtful is said.
     """
 
     name: str
@@ -90,10 +94,15 @@ class Tradeoff:
     filter: Curve = field(compare=False)
     beside: str = "filter"
     is_limit: bool = False
+    promise: Promise | None = field(default=None, compare=False)
 
+    @own_errors
     def __call__(self, alarms: ArrayLike) -> Any:
         """Least share of missed detections at these shares of false alarms."""
-        shares = array_of("alarms", alarms).astype(np.float64)
+        given = array_of("alarms", alarms)
+        if given.dtype.kind not in "iuf":
+            raise ColumnTypeError("alarms must be a number or an array of numbers, from 0 to 1.")
+        shares = given.astype(np.float64)
         if not ((shares >= 0) & (shares <= 1)).all():
             raise ParameterError("alarms are shares from 0 to 1.")
         missed = self.curve.missed(np.atleast_1d(shares))
@@ -156,7 +165,11 @@ class Tradeoff:
         out_of = common_denominator([self.success])
         times, at_most = counted(self.success, out_of)
         right = said["tradeoff_right" + "_all" * self.is_limit + "_over" * (not at_most)]
-        return [right.format(coin=f"{out_of // 2:,}", times=f"{times:,}", out_of=f"{out_of:,}")]
+        found = [right.format(coin=f"{out_of // 2:,}", times=f"{times:,}", out_of=f"{out_of:,}")]
+        if self.promise is None:
+            return found
+        of_records = self.is_limit and self.promise.person is None
+        return [*found, *([said["doubt_records"]] if of_records else []), *doubts(self.promise, said)]
 
     def __repr__(self) -> str:
         return f"{self.name}\n{self.picture_text()}"
@@ -208,7 +221,8 @@ def tradeoff(of: object, so_far: object = None) -> Tradeoff:
     if so_far is not None:
         if not isinstance(so_far, Payer):
             raise ColumnTypeError(f"so_far is the ledger that pays, not of type {type(so_far).__name__}.")
-        return replace(tradeoff(of), filter=_of_ledger(so_far).curve, beside="allowed")
+        kept = _of_ledger(so_far)
+        return replace(tradeoff(of), filter=kept.curve, beside="allowed", promise=kept.promise)
     if isinstance(of, Release):
         return _of_answer(of.answer)
     if isinstance(of, RandomizedResponse):
@@ -232,7 +246,8 @@ def _of_answer(answer: Answer) -> Tradeoff:
     one = next(iter(first.values()))
     paid = sum(line.eps for line in first.values())
     times = max(round((answer.eps - answer.extra) / paid), 1)  # of groups that nobody knows to be disjoint
-    mu2 = times * sum((Fraction(line.mu) ** 2 for line in first.values()), Fraction(0))
+    # Of one that was kept before it said its mu, lines count what they share, such as a look, once each.
+    mu2 = squared(answer.mu) or times * sum((squared(line.mu) for line in first.values()), Fraction(0))
     is_plain = len(first) == times == answer.groups_each == 1 and not (answer.extra or answer.delta)
     curve = _closed_form(one) if is_plain else None
     if curve is not None:
@@ -244,7 +259,9 @@ def _of_answer(answer: Answer) -> Tradeoff:
 def _closed_form(line: AnswerLine) -> Curve | None:
     """The curve of one release by itself; None where only its m is known."""
     if line.mechanism == "geometric":
-        return of_geometric(line.eps, max(round(line.global_sensitivity), 1))
+        change = max(round(line.global_sensitivity), 1)
+        finer = line.eps + on_lattice(line.eps / change)  # of so many steps nobody sees the corners
+        return of_geometric(line.eps, change) if change <= MOST_CORNERS else of_laplace(finer)
     if line.mechanism in OF_LAPLACE:
         return of_laplace(line.eps)
     return of_exponential(line.eps) if line.mechanism == "exponential" else None
@@ -275,4 +292,4 @@ def _of_ledger(ledger: Payer) -> Tradeoff:
         return np.asarray(np.max([curve.missed(alarms) for curve in kept], axis=0))
 
     curve = with_delta(Curve(missed, kinks), delta)
-    return Tradeoff(f"dataset {ledger.dataset}", mu, promise.limit, False, curve, curve, "allowed", True)
+    return Tradeoff(f"dataset {ledger.dataset}", mu, promise.limit, False, curve, curve, "allowed", True, promise)

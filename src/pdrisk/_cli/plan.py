@@ -41,6 +41,11 @@ def plan(chosen: argparse.Namespace) -> str:
     questions: Any = chosen.questions
     if any(targets):
         questions = dict(map(_target, chosen.questions))
+        if not all(targets) and chosen.success is None and chosen.eps is None:
+            first = chosen.questions[targets.index(None)]
+            raise pdrisk.ParameterError(
+                f"{first!r} has no target: write '{first} +- 5', or add --success 0.75 or --eps for all together."
+            )
     is_budget = chosen.success is not None or any(targets)
     found: Any = pdrisk.plan(
         questions, n=chosen.n, eps=1.0 if chosen.eps is None and not is_budget else chosen.eps,

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeVar
 
 from pdrisk._core.once import once
@@ -195,8 +196,9 @@ class Account:
             raise LedgerError(f"{self.place} does not keep what is written; nothing was answered.")
 
     def cost_of(
-        self, query: Query, rules: Rules, spent: dict[str, dict[str, Spent]], held: ReservedBudget | None = None
-    ) -> Spent:
+        self, query: Query, rules: Rules, spent: dict[str, dict[str, Spent]],
+        held: ReservedBudget | None = None, of_several: bool = False,
+    ) -> Spent:  # fmt: skip
         """Cost of a query under these rules, after that spending; of what a reservation holds, if one pays.
 
         Raises
@@ -214,13 +216,11 @@ class Account:
         def askable(left: Fraction) -> Fraction:
             return (left - (eps - query.eps)) / query.times
 
-        def cheaper(left: Fraction) -> tuple[Fraction, Fraction]:
-            return fitting(query, rules.policy, left)
-
+        ways = askable, partial(fitting, query, rules.policy, of_several)
         self.check_delta(f"answer {name}", delta, rules)
-        self.check(f"answer {name}", cost, rules.whole, rules.of_analyst(self.analyst), spent, askable, cheaper)
+        self.check(f"answer {name}", cost, rules.whole, rules.of_analyst(self.analyst), spent, *ways)
         if held is not None:
-            held.check(f"answer {name}", cost, askable, cheaper)
+            held.check(f"answer {name}", cost, *ways)
         return cost
 
     def check_delta(self, request: str, delta: Fraction, rules: Rules) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
@@ -20,6 +21,7 @@ from pdrisk._ledger.limits import Limits, Spent
 from pdrisk._ledger.location import is_there, store_at
 from pdrisk._ledger.names import check_asker, named, names_of, user
 from pdrisk._ledger.policy import Policy
+from pdrisk._ledger.promise import doubts_of
 from pdrisk._ledger.publishing import Publishing
 from pdrisk._ledger.remaining import Remaining, remaining_of
 from pdrisk._ledger.replay import EVERYBODY, paid_in
@@ -196,14 +198,17 @@ class Ledger(Publishing, Reserving):
         """Remaining budget of this analyst."""
         with self._reading() as account:
             rules, spent, paid = account.rules(), account.spent(), account.paid()[EVERYBODY][""]
-            promises = account.largest("success"), account.largest("delta") or Fraction(0)
-        return remaining_of(
+            promises = account.largest("success"), account.largest("delta") or Fraction(0), account.largest("eps")
+            doubts, is_of_people = doubts_of(account), account.person() is not None
+        left = remaining_of(
             {EVERYBODY: rules.whole, account.analyst: rules.of_analyst(account.analyst)},
             spent,
             EVERYBODY,
             paid,
             promises,
         )
+        late = 0 if left.success_limit is None else doubts[1]
+        return replace(left, is_of_people=is_of_people, older=doubts[0], late=late)
 
     def history(self) -> pd.DataFrame:
         """Audit of this dataset: every request with its time, its analyst, its outcome and its cost.

@@ -17,7 +17,7 @@ import numpy as np
 from pdrisk._core.foreign import shown as shown_value
 from pdrisk._digits import probability, rounded_down
 from pdrisk._ledger.records import exact
-from pdrisk._ledger.success import most_of, reachable, success_of
+from pdrisk._ledger.success import HARDLY, most_of, reachable, success_of
 from pdrisk._mechanisms.partition_selection import SMALLEST_DELTA
 from pdrisk._model.arguments import checked_success, epsilon
 from pdrisk._model.private_keys import checked_delta
@@ -197,9 +197,11 @@ def _check_success(
         return
     (eps, own), said, ask = fitting(left), "nothing is left", "Have"
     if left > 0:
-        said = f"one more answer may still reach success {rounded_down(reachable(left))}"
+        still, said = rounded_down(reachable(left)), "hardly anything is left"
+        said = said if still == HARDLY else f"one more answer may still reach success {still}"
     if eps > 0:
-        ask = f"Ask with eps={shown(eps)} or success={rounded_down(reachable(own))} or less, or have"
+        asked = rounded_down(reachable(own))  # of several queries 0.5, for which no success= can be advised
+        ask = f"Ask with eps={shown(eps)}{'' if asked == HARDLY else f' or success={asked}'} or less, or have"
     raise BudgetExceededError(
         f"cannot {request}: with it, the best attacker could be right about a person more than "
         f"{shown(100 * limits.success)} of 100 times by all answers; {said}, and this would reach "

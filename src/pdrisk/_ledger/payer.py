@@ -198,7 +198,7 @@ class Payer:
                 try:
                     check_policy(query, rules.policy, name_of(query))
                     held = held or (None if number is None else account.held(number))
-                    cost = account.cost_of(query, rules, spent, held)
+                    cost = account.cost_of(query, rules, spent, held, len(paid) > 1)
                     spent = {who: {at: had + cost for at, had in sums.items()} for who, sums in spent.items()}
                     held = None if held is None else held.after(cost)
                 except (BudgetExceededError, PolicyError) as error:

@@ -21,12 +21,13 @@ def _of_looks(query: Query, policy: Policy) -> Fraction:
     return sum(map(mu2_of_pure, policy.counted(query)), Fraction(0)) * query.times
 
 
-def fitting(query: Query, policy: Policy, left: Fraction) -> tuple[Fraction, Fraction]:
+def fitting(query: Query, policy: Policy, of_several: bool, left: Fraction) -> tuple[Fraction, Fraction]:
     """The largest eps at which the same question costs no more m^2 than is left, and the m^2 that it may have itself.
 
-    Without one, 0.
+    Without one, 0; the m^2 also where it is one of several, each of which pays for a look besides.
     """
-    own = left - _of_looks(query, policy)
+    looks = _of_looks(query, policy)
+    own = left - looks
     if own <= 0:
         return Fraction(0), Fraction(0)
-    return largest_eps(lambda eps: query.at(eps).mu2, own), own
+    return largest_eps(lambda eps: query.at(eps).mu2, own), Fraction(0) if looks and of_several else own

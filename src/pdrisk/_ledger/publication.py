@@ -16,7 +16,7 @@ from pdrisk._ledger.policy import Policy
 from pdrisk._ledger.store import decoded
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.query import Query
-from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
 
 __all__ = ["Publication", "Published", "beside", "publications", "unknown", "withdraw"]
 
@@ -33,6 +33,8 @@ class Published:
     ----------
     id : int
         Number of the record that began it.
+    analyst : str
+        Who began it.
     supersedes : int or None
         The id of the publication in whose place it stands.
     withdrawn : (str, str) or None
@@ -44,7 +46,16 @@ class Published:
     purpose: str
     supersedes: int | None
     begun: str
+    analyst: str
     withdrawn: tuple[str, str] | None = None
+
+    def check_analyst(self, account: Account, what: str) -> None:
+        """Refuse what only the analyst who began it may do, and the owner of the dataset."""
+        if folded(self.analyst) != folded(account.analyst) and not account.rules().is_owner(account.analyst):
+            raise PolicyError(
+                f"publication {self.name!r} was begun by {self.analyst!r}: only {self.analyst!r} or the owner of the "
+                f"dataset {what}."
+            )
 
     def check_open(self) -> None:
         """Refuse to go on with what was withdrawn."""
@@ -94,12 +105,12 @@ class Publication:
     def _begun(self) -> int:
         """Id of the publication, which is recorded if it is new."""
         with self._ledger._reading() as account:
-            known = self._continued(publications(account))
+            known = self._continued(account, publications(account))
         if known is not None:
             return known
         with self._ledger._writing() as account:
             there = publications(account)
-            known = self._continued(there)  # somebody else may have begun it meanwhile
+            known = self._continued(account, there)  # somebody else may have begun it meanwhile
             if known is not None:
                 return known
             body: dict[str, Any] = {"named": self.name, "purpose": self._purpose}
@@ -107,13 +118,15 @@ class Publication:
                 body["supersedes"] = there[folded(self._supersedes)].id
             return account.record("publication", body)
 
-    def _continued(self, there: Publications) -> int | None:
+    def _continued(self, account: Account, there: Publications) -> int | None:
         """Id of a publication that goes on; None for a new one that may begin.
 
         Raises
         ------
         ParameterError
             If it was withdrawn, or begun with something else; if a new one has no purpose, or supersedes none.
+        PolicyError
+            If another analyst began it, and this one is not the owner.
         """
         known, before = there.get(folded(self.name)), None
         if self._supersedes is not None:
@@ -128,6 +141,7 @@ class Publication:
                     f"{did_you_mean(self.name, (each.name for each in there.values()))}"
                 )
             return None
+        known.check_analyst(account, "goes on with it: give another publication another name")
         known.check_open()
         if self._purpose not in (None, known.purpose):
             raise ParameterError(
@@ -156,17 +170,17 @@ def _line(what: str, value: object) -> str:
 def publications(account: Account) -> dict[str, Published]:
     """Publications of a dataset as its chain says, in their order."""
     rows = account.ask(
-        "SELECT seq, time, event, body FROM records WHERE dataset = ? AND event IN ('publication', 'withdrawn') "
-        "ORDER BY seq",
+        "SELECT seq, time, analyst, event, body FROM records "
+        "WHERE dataset = ? AND event IN ('publication', 'withdrawn') ORDER BY seq",
         (account.dataset,),
     )
 
     def read() -> dict[str, Published]:
-        told = [(seq, str(time), event, json.loads(body)) for seq, time, event, body in rows]
-        ends = {body["of"]: (time, str(body["reason"])) for _, time, event, body in told if event == "withdrawn"}
+        told = [(seq, str(time), str(who), event, json.loads(body)) for seq, time, who, event, body in rows]
+        ends = {body["of"]: (time, str(body["reason"])) for _, time, _, event, body in told if event == "withdrawn"}
         begun = [
-            Published(seq, body["named"], str(body["purpose"]), body.get("supersedes"), time, ends.get(seq))
-            for seq, time, event, body in told
+            Published(seq, body["named"], str(body["purpose"]), body.get("supersedes"), time, who, ends.get(seq))
+            for seq, time, who, event, body in told
             if event == "publication"
         ]
         return {folded(each.name): each for each in begun}
@@ -189,12 +203,21 @@ def unknown(
 
 
 def withdraw(account: Account, name: object, reason: object) -> None:
-    """Record that a publication is withdrawn, and why; raises `ParameterError` if there is none, or it was before."""
+    """Record that a publication is withdrawn, and why.
+
+    Raises
+    ------
+    ParameterError
+        If there is none, or it was withdrawn before.
+    PolicyError
+        If another analyst began it, and this one is not the owner.
+    """
     wanted, why = named("the name of a publication", name), _line("reason", reason)
     there = publications(account)
     known = there.get(folded(wanted))
     if known is None:
         raise unknown(wanted, account.dataset, there)
+    known.check_analyst(account, "withdraws it")
     if known.withdrawn is not None:
         raise ParameterError(f"publication {known.name!r} was withdrawn before, on {known.withdrawn[0][:10]}.")
     account.record("withdrawn", {"of": known.id, "reason": why})

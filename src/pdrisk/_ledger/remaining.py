@@ -9,20 +9,23 @@ from fractions import Fraction
 
 from pdrisk._core.gaussian import promised
 from pdrisk._core.risk import success_bound
+from pdrisk._core.whole_numbers import reached
 from pdrisk._digits import probability, rounded_down, rounded_up
 from pdrisk._ledger.limits import WINDOWS, Limits, Spent, shown
-from pdrisk._ledger.success import most_of, mu2_of_pure, reachable
+from pdrisk._ledger.success import HARDLY, most_of, mu2_of_pure, reachable
 from pdrisk._printing import preformatted
 
 __all__ = ["Remaining", "remaining_of"]
 
 USUAL = Fraction(1, 10)  # eps of the queries that are counted
 SURE = """\
-An attacker who gives even odds is right about whether a person is in these data at most {times} of 100 times,
+An attacker who gives even odds is right about whether {who} is in these data at most {times} of 100 times,
 after all answers together, however they are combined."""
 FIXED = """\
-Had these eps been fixed beforehand, an attacker who gives even odds would be right about whether a person is
+Had these eps been fixed beforehand, an attacker who gives even odds would be right about whether {who} is
 in these data at most {times} of 100 times."""
+OLDER = "{number} of the answers protected one record: of people with several, all of this may be too low."
+LATE = "The limit was set or raised after {number} of the answers: it holds only if they did not decide it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,8 @@ class Remaining:
         How often the best attacker, who gives even odds, may be right about a person by one more answer alone, so that
         all answers together stay within the limit of success; rounded down. None without that limit.
     success_limit : float or None
-        How often he may be right by all answers together, with what delta adds.
+        How often he may be right by all answers together, with what delta adds: by this limit, or by that of eps if it
+        allows less. None without a limit of success.
     mu2 : Fraction or None
         What is left of the sum of squares of ``mu``; None without a limit of success.
     reserved : float
@@ -57,6 +61,12 @@ class Remaining:
     fixed_success : float
         How often he would be right at most had all eps so far been fixed beforehand. It is no bound if later questions
         had to do with earlier answers.
+    is_of_people : bool
+        Whether somebody declared who a person is; else all of it is about one record.
+    older : int
+        How many answers protected one record, though people are told apart.
+    late : int
+        How many answers were known when the limit of success was set, set anew or raised; 0 without one that is kept.
     """
 
     eps: float | None
@@ -72,6 +82,9 @@ class Remaining:
     mu2: Fraction | None = None
     reserved: float = 0.0
     fixed_success: float = 0.5
+    is_of_people: bool = False
+    older: int = 0
+    late: int = 0
 
     def __repr__(self) -> str:
         eps = "no limit"
@@ -92,12 +105,16 @@ class Remaining:
             left = f"{self.delta:g}" if self.delta > 0 else "none"
             lines.insert(2, f"delta left        {left} ({self.delta_spent:g} spent)")
         if self.success is not None:
-            left = f"one more answer may reach {rounded_down(self.success)}" if self.success > 0.5 else "none"
-            lines.insert(1, f"success left      {left}")
+            still = rounded_down(self.success)
+            left = "hardly any" if still == HARDLY else f"one more answer may reach {still}"
+            lines.insert(1, f"success left      {left if self.success > 0.5 else 'none'}")
+        who = "a person" if self.is_of_people else "one record"
         if self.success_limit is not None:
-            lines += [SURE.format(times=_of_100(self.success_limit))]
+            lines += [SURE.format(times=_of_100(self.success_limit), who=who)]
+            lines += [LATE.format(number=f"{self.late:,}")] if self.late else []
         elif self.spent:
-            lines += [FIXED.format(times=_of_100(self.fixed_success))]
+            lines += [FIXED.format(times=_of_100(self.fixed_success), who=who)]
+        lines += [OLDER.format(number=f"{self.older:,}")] if self.older else []
         if self.queries is not None:
             lines.insert(1, f"queries left      {self.queries}")
         return "\n".join(lines)
@@ -111,7 +128,7 @@ def remaining_of(
     spent: Mapping[str, Mapping[str, Spent]],
     everybody: str,
     paid: Spent,
-    promises: tuple[Fraction | None, Fraction],
+    promises: tuple[Fraction | None, Fraction, Fraction | None],
 ) -> Remaining:
     """The budget that all limits together leave.
 
@@ -121,9 +138,8 @@ def remaining_of(
         ``everybody`` is the analyst of what all have spent together, with what reservations hold.
     paid : Spent
         The same without that.
-    promises : (Fraction or None, Fraction)
-        The largest success, and the largest delta, that were ever allowed: a raised limit counts as if granted from the
-        start.
+    promises : (Fraction or None, Fraction, Fraction or None)
+        The largest success, delta and eps that were ever allowed: a raised limit counts as if granted from the start.
     """
     both = [(own, spent[who][window], window) for who, own in limits.items() for window in WINDOWS]
     eps = [most - before.eps for own, before, window in both if (most := own.eps_in(window)) is not None]
@@ -139,8 +155,11 @@ def remaining_of(
     usual += [0] if each and min(each) < USUAL else []
     delta = [most - spent[who][""].delta for who, own in limits.items() if (most := own.delta) is not None]
     whole, lost, total = paid.eps, paid.delta, limits[everybody].eps
-    success, lose = promises
-    is_kept = success is not None and paid.mu2 <= most_of(success)
+    success, lose, most_eps = promises
+    kept = []
+    if success is not None and paid.mu2 <= most_of(success):
+        kept = [float(success + lose * (1 - success))]
+        kept += [] if most_eps is None or paid.eps > most_eps else [reached(float(most_eps), float(lose))]
     return Remaining(
         eps=None if least is None else _down(least),
         queries=left,
@@ -151,7 +170,7 @@ def remaining_of(
         delta=_down(max(min(delta), Fraction(0))) if limits[everybody].delta is not None else None,
         delta_spent=float(lost),
         success=reachable(min(mu2)) if mu2 else None,
-        success_limit=float(success + lose * (1 - success)) if success is not None and is_kept else None,
+        success_limit=min(kept, default=None),
         mu2=max(min(mu2), Fraction(0)) if mu2 else None,
         reserved=float(spent[everybody][""].eps - whole),
         fixed_success=promised(paid.mu2, lost) if whole else 0.5,

@@ -25,6 +25,7 @@ __all__ = ["RESERVED", "ReservedBudget", "end_of", "planned"]
 RESERVED = "reserved"  # begins the period in which the sums of a reservation are kept
 DAYS = 30
 LONGEST = 3660  # days
+A_YEAR = 366
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,24 +124,30 @@ class ReservedBudget:
         raise BudgetExceededError(f"cannot {request}: {said}. {ask}", asked, there, asked - there)
 
 
-def end_of(until: object, now: datetime.datetime) -> datetime.datetime:
-    """When a reservation ends, from a number of days or a time; a time without a zone is UTC.
+def end_of(until: object, now: datetime.datetime, is_owner: bool) -> datetime.datetime:
+    """When a reservation ends, from a number of days, a span or a time; a time without a zone is UTC.
 
     Raises
     ------
     ParameterError, ColumnTypeError
-        If that is not after now, or farther than ten years.
+        If that is not after now, or farther than a year; for the owner of the dataset ten.
     """
+    longest = LONGEST if is_owner else A_YEAR
     if isinstance(until, datetime.datetime):
-        end = until if until.tzinfo is not None else until.replace(tzinfo=datetime.UTC)
+        ahead = (until if until.tzinfo is not None else until.replace(tzinfo=datetime.UTC)) - now
+    elif isinstance(until, datetime.date):  # to its end
+        ahead = datetime.datetime.combine(until, datetime.time(), datetime.UTC) - now + datetime.timedelta(days=1)
+    elif isinstance(until, datetime.timedelta):
+        ahead = until
     else:
         days = float_of("until", plain_number("until", until))
-        if not 0 < days <= LONGEST:
-            raise ParameterError(f"until is a number of days up to {LONGEST}, or a datetime, not {days:g}.")
-        end = now + datetime.timedelta(days=days)
-    if not now < end <= now + datetime.timedelta(days=LONGEST):
-        raise ParameterError("until must be later than now, and within ten years.")
-    return end.astimezone(datetime.UTC)
+        ahead = datetime.timedelta(days=days if 0 < days <= LONGEST else 0)
+    if not datetime.timedelta(0) < ahead <= datetime.timedelta(days=longest):
+        raise ParameterError(
+            f"until must be later than now, and at most {longest} days ahead"
+            f"{'' if is_owner else f'; only the owner of the dataset reserves for longer, up to {LONGEST}'}."
+        )
+    return (now + ahead).astimezone(datetime.UTC)
 
 
 def planned(plan: object) -> Spent:
@@ -178,7 +185,9 @@ def _of_dict(said: Mapping[Any, Any]) -> Spent:
         raise ParameterError(
             f'a planned question is written {{"eps": 0.1}}, with "mu" and "delta", not with {shown_value(unknown[0])}.'
         )
-    eps = epsilon(said.get("eps"))
+    if said.get("eps") is None:
+        raise ParameterError('a planned question has an eps, as in {"eps": 0.1} or {"eps": 0.2, "mu": 0.18}.')
+    eps = epsilon(said["eps"])
     mu2 = mu2_of_pure(eps)
     if said.get("mu") is not None:
         mu = float_of("mu", plain_number("mu", said["mu"]))

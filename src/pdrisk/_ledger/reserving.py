@@ -31,7 +31,7 @@ class Reserving(Payer):
         *,
         purpose: str,
         analyst: str | None = None,
-        until: float | datetime.datetime = 30,
+        until: float | datetime.date | datetime.timedelta = 30,
     ) -> Reservation:
         """Reservation of budget for planned questions: set aside now at the price that they will pay.
 
@@ -49,8 +49,9 @@ class Reserving(Payer):
             What the questions are for, in one line, for the history.
         analyst : str, optional
             Who asks them, and whose limits hold; only the owner reserves for others.
-        until : float or datetime, default 30
-            When it ends: after so many days, or then (UTC without a zone).
+        until : float, timedelta, date or datetime, default 30
+            When it ends: after so many days or that long, with the end of that day, or then (UTC without a zone). At
+            most a year from now; as the owner, ten.
 
         Returns
         -------
@@ -69,7 +70,8 @@ class Reserving(Payer):
             raise ParameterError("a reservation holds no other: reserve from the ledger itself.")
         cost, why = planned(plan), named("purpose", purpose)
         with self._writing() as account:
-            end, rules = end_of(until, account.now), account.rules()
+            rules = account.rules()
+            end = end_of(until, account.now, rules.is_owner(account.analyst))
             who = account.analyst if analyst is None else named("analyst", analyst)
             who = known_as(account.ask, account.place, account.dataset, who)
             if who != account.analyst and not rules.is_owner(account.analyst):

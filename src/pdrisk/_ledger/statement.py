@@ -93,8 +93,6 @@ class _Chain:
     dates : tuple of str
     promise : Promise
         Of the ledger, with what was paid for all answers of the dataset.
-    older : int
-        How many of them assumed one record per person, though people were told apart later.
     from_data : int
         How many took bounds or groups from the data.
     """
@@ -102,7 +100,6 @@ class _Chain:
     answers: tuple[PublishedAnswer, ...]
     dates: tuple[str, ...]
     promise: Promise
-    older: int
     from_data: int
 
     @classmethod
@@ -110,12 +107,11 @@ class _Chain:
         """The chain from its records ``seq time event eps body``; raises one of `store.WRONG` for what none writes."""
         paid: dict[int, Spent] = {}
         found: dict[int, tuple[Any, Any]] = {}
-        dates, units, from_data = [], [], 0
+        dates, from_data = [], 0
         for seq, time, event, eps, text in rows:
             body = json.loads(text)
             if event == "paid":
                 paid[seq], _ = paid_in(eps, body)
-                units.append("person" in body["question"])
                 from_data += _took_from_data(body["question"])
             if body.get("publication") == wanted and event in ("paid", "remembered"):
                 found.setdefault(seq if event == "paid" else body["of"], (body["question"], body["facts"]))
@@ -125,7 +121,6 @@ class _Chain:
             tuple(PublishedAnswer(question, facts, paid[seq]) for seq, (question, facts) in found.items()),
             tuple(dates),
             promise_in(kept, None),
-            units.count(False) if any(units) else 0,
             from_data,
         )
 
@@ -263,6 +258,7 @@ class _StatementParts:
             TEXTS["imagine"].format(unit=self.last.unit, coin=f"{out_of // 2:,}", out_of=f"{out_of:,}"),
             *(_counts(name, risk, out_of) for name, risk in risks.items()),
             *([TEXTS["with_delta"].format(delta=eps_text(delta))] if delta else []),
+            *([TEXTS["late"].format(number=f"{promise.late:,}")] if promise.late and "limit" in risks else []),
         ]
         return " ".join(sentences)
 
@@ -273,7 +269,7 @@ class _StatementParts:
     @property
     def cautions(self) -> Said:
         """What the sums of eps do not tell of answers about these people."""
-        numbers = {"older": self.chain.older, "from_data": self.chain.from_data}
+        numbers = {"older": self.chain.promise.older, "from_data": self.chain.from_data}
         texts = [TEXTS[name].format(number=f"{n:,}", unit=self.last.unit) for name, n in numbers.items() if n]
         return [(TEXTS["caution"], "; ".join(texts))] if texts else []
 
@@ -314,7 +310,7 @@ class _StatementParts:
                 "privacy_unit": self.last.unit if self.last.kind == "person" else TEXTS["word_row"],
                 "privacy_unit_details": f"{self.unit}; {self.neighbours}",
                 "privacy_parameters": parameters,
-                "privacy_parameters_details": self.risk,
+                "privacy_parameters_details": " ".join([self.risk, *(f"{text}." for _, text in self.cautions)]),
             },
             "deployment_model": {"model_name": "Central"},
             "accounting": {"composition": " ".join(composition)},

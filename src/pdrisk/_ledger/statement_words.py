@@ -102,11 +102,16 @@ TEXTS: Final = {
     "worst_case": "Lucky answers may have made them surer of it, but never surer than {times} of {out_of}.",
     "worst_case_over": "Lucky answers may have made them surer of it than {times} of {out_of}.",
     "with_delta": "That counts delta {delta}.",
+    "late": (
+        "The limit was set or raised after {number} of the answers about these people: it holds only if they did not "
+        "decide it."
+    ),
     "caution": "caution",
     "older": (
-        "{number} earlier answers assumed one record per person: of a {unit} with several they may have revealed more"
+        "{number} of the answers about these people protected one record: of a {unit} with several, all of this may be "
+        "too low"
     ),
-    "from_data": "{number} answers about these people took bounds or groups from the data, which no eps covers",
+    "from_data": "{number} of the answers about these people took bounds or groups from the data, which no eps covers",
     "keys_of_data": "which {columns} occur in the data",
     "uncovered": "not covered",
     "uncovered_is": (

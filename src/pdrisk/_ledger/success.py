@@ -16,7 +16,9 @@ import numpy as np
 from pdrisk._core import gaussian
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["most_of", "mu2_of_pure", "mu_of_losses", "reachable", "success_of"]
+__all__ = ["HARDLY", "most_of", "mu2_of_pure", "mu_of_losses", "reachable", "success_of"]
+
+HARDLY = "0.5"  # a success that is written like that of guessing, though a little is left
 
 
 @lru_cache(maxsize=4096)
@@ -35,7 +37,7 @@ def reachable(left: Fraction) -> float:
     """The success that one more answer may reach if so much m^2 is left; a half, that of guessing, if nothing is."""
     if left <= 0:
         return 0.5
-    success = gaussian.success_of(left)
+    success = min(gaussian.success_of(left), math.nextafter(1.0, 0.0))  # 1 is no limit that can be asked for
     while success > 0.5 and most_of(Fraction(str(success))) > left:  # as it will be asked for
         success = math.nextafter(success, 0)
     return success

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,8 @@ from pdrisk._model.unit import Unit, checked_count
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["mu", "success_of"]
+
+LARGEST: Final = 1e100  # whose square a float holds
 
 
 @own_errors
@@ -122,6 +124,6 @@ def success_of(mu: ArrayLike) -> float:
     listed = array_of("mu", mu)
     if listed.dtype.kind not in "iuf":
         raise ColumnTypeError("mu must be a number or an array of numbers.")
-    if not np.all(np.isfinite(listed) & (listed >= 0)):
-        raise ParameterError("mu must be finite and at least 0.")
+    if not np.all((listed >= 0) & (listed < LARGEST)):
+        raise ParameterError("mu must be at least 0 and below 1e100.")
     return gaussian.success_of(sum(map(gaussian.squared, listed.astype(np.float64).ravel().tolist()), Fraction(0)))

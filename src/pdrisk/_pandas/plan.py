@@ -72,8 +72,8 @@ def plan(
     questions : dict, str or list of str
         As `agg` takes them, ``{"distance": ["mean", "median"]}``, or as pdrisk writes them, ``"mean(distance)"``,
         ``"quantile(0.9) of distance"``, ``"count()"``; also ``"mean of distance"``. With targets a dict from question
-        to its options, as in ``{"count()": {"noise95": 5}}``, or from the name of a table to a dict of questions that
-        are asked together, with the options that all of them have. See Notes.
+        to its options, as in ``{"count()": {"noise95": 5}}``, or from the name of a table to a dict of questions about
+        the same groups, with the options that all of them have. See Notes.
     n : int
         About how many records there will be.
     eps : float

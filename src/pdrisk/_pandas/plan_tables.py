@@ -17,6 +17,7 @@ from pdrisk._core.foreign import shown
 from pdrisk._core.statistics import Count, Sum, WholeSum
 from pdrisk._core.summary import Summary
 from pdrisk._mechanisms.laplace_sums import critical_of_sum
+from pdrisk._model.arguments import checked_flag
 from pdrisk._model.joint import joined
 from pdrisk._model.plain import float_of
 from pdrisk._model.query import UNIT, Line, Query
@@ -49,12 +50,13 @@ def reading(lead: Line, eps: Fraction, size: int) -> Summary:
     """Summary of so many values that are spread evenly between the bounds of a line."""
     within = lead.universe or UNIT
     frame = pd.DataFrame({lead.column: np.linspace(within.lo, within.hi, min(size, MOST_RECORDS))})
-    return FrameEngine(frame, stored=frame).read(Query((lead,), (eps,))).summaries[0]
+    drawn = tuple(replace(lead, statistic=each) for each in lead.together) or (lead,)
+    return FrameEngine(frame, stored=frame).read(Query(drawn, (eps,), releases=(0,) * len(drawn))).summaries[0]
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedTable:
-    """One table of a plan: questions that are asked together, of groups of equal size.
+    """One table of a plan: questions about the same groups, which are of equal size.
 
     Attributes
     ----------
@@ -269,7 +271,7 @@ def _of_one(
 
     finest = table(by, None)
     yield finest
-    if own.get("margins"):
+    if checked_flag("margins", own.get("margins", False)):
         for k in range(len(by) - 1, -1, -1):
             for columns in itertools.combinations(by, k):
                 yield table(columns, finest)
@@ -291,6 +293,8 @@ def _groups(by: object, whole: Callable[[str, object, int], int]) -> tuple[tuple
     """The columns of the groups, and how many keys each has."""
     if by is None:
         return (), {}
+    if isinstance(by, str | list | tuple | set):
+        raise ColumnTypeError('by is a number of groups, or a dict from column to number of keys, as in {"sex": 2}.')
     number = {column: whole("by", keys, 1) for column, keys in (by.items() if isinstance(by, Mapping) else [("", by)])}
     if math.prod(number.values()) > MOST_CELLS:
         raise ParameterError(f"by= makes more than {MOST_CELLS:,} groups: plan with fewer.")

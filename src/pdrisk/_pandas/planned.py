@@ -47,7 +47,7 @@ class BudgetPlan:
     mu2, eps, delta : Fraction
         Of all together: the sum of the squares of m, which a ledger with ``success=`` counts, and the eps and delta.
     queries : int
-        How many queries it asks.
+        How many queries it asks at most: one for each release, as its eps is its own.
     eps_limit : float or None
     missing : tuple of str
         What does not fit, and by how much.
@@ -154,7 +154,7 @@ def allotted(tables: Sequence[PlannedTable], success: Fraction | None, eps: Frac
         for line in range(len(table.query.lines))
     ]
     shown = pd.DataFrame(rows)
-    asked = {at for (at, _), share in shares.items() if share is not None}
+    asked = [share for share in shares.values() if share is not None]  # each has its own eps: a query of its own
     return BudgetPlan(
         shown if (shown["table"] != "").any() else shown.drop(columns="table"),
         success_of(mu2), None if success is None else float(success), mu2, total, len(asked),

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from pdrisk._answer.answer import Answer
+from pdrisk._core.gaussian import root, squared
 from pdrisk._guard import guarded
 from pdrisk._ledger.limits import share_of
 from pdrisk._model.arguments import epsilon
@@ -319,6 +320,7 @@ def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, own: 
     said = Answer(
         lines=tuple(replace(line, name=name) for line, name in zip(lines, names, strict=True)),
         eps=math.fsum(each.eps for each in every),
+        mu=root(sum((squared(each.mu) for each in every), Fraction(0))),
         extra=math.fsum(each.extra for each in every),
         least_group=next((each.least_group for each in every if each.least_group is not None), None),
         where=where[0] if len(where) == 1 else "; ".join("all records" if each is None else each for each in where),

@@ -97,7 +97,8 @@ def ledger(
     Notes
     -----
     Questions are those of the audit, whatever came out: an attacker who chooses questions by earlier answers is not
-    simulated. What was remembered tells nothing new; what failed was not seen.
+    simulated. What was remembered tells nothing new. What failed after it was paid counts as if it had been seen, for
+    the outcome must not tell which did; of given records it is left out.
 
     Examples
     --------
@@ -120,7 +121,7 @@ def ledger(
         data = _Data.of(records, person)
     found: Counter[_Release] = Counter()
     left_out = 0
-    for body in _paid(of):
+    for body in _paid(of, with_failed=data is None):
         releases = list(_releases(body, data is not None))
         found.update(each for each in releases if each is not None)
         left_out += sum(each is None for each in releases)
@@ -151,8 +152,8 @@ def ledger(
     )  # fmt: skip
 
 
-def _paid(of: Payer) -> list[Mapping[str, Any]]:
-    """The records of all answers that were given."""
+def _paid(of: Payer, with_failed: bool) -> list[Mapping[str, Any]]:
+    """The records of all answers that were paid, or of those that were given: only the curator may know which."""
     with of._reading() as account:
         rows = account.ask(
             "SELECT seq, event, body FROM records WHERE dataset = ? AND event IN ('paid', 'failed')", (account.dataset,)
@@ -161,7 +162,7 @@ def _paid(of: Payer) -> list[Mapping[str, Any]]:
 
     def given() -> list[Mapping[str, Any]]:
         bodies = {seq: (event, json.loads(text)) for seq, event, text in rows}
-        failed = {body["of"] for event, body in bodies.values() if event == "failed"}
+        failed = set() if with_failed else {body["of"] for event, body in bodies.values() if event == "failed"}
         return [body for seq, (event, body) in bodies.items() if event == "paid" and seq not in failed]
 
     return decoded(place, given)

@@ -39,24 +39,34 @@ OF_LEDGERS: Final = {
         "Which of two possible records is somebody's may be told right more than {times} times out of {out_of}; with a "
         "coin, {coin}."
     ),
+    "doubt_older": (
+        "{number} of the answers protected one record: of a {unit} with several, all of this may be too low."
+    ),
+    "doubt_late": (
+        "The limit was set or raised after {number} of the answers: it holds only if they did not decide it."
+    ),
+    "doubt_records": "All of this is about one record: of a person with several, it may be too low.",
+    "label_doubts": "caution",
+    "a_person": "a person",
+    "one_record": "one record",
     "ledger_spent": "spent",
     "ledger_spent_is": "eps {eps} by {queries} queries",
     "ledger_risk_with": (
-        "An attacker who gives even odds, and knows everybody else, is right about whether a person is in these data "
+        "An attacker who gives even odds, and knows everybody else, is right about whether {who} is in these data "
         "at most {times} times out of {out_of} by all answers together, those to come included, however they are "
         "combined; without them {coin}."
     ),
     "ledger_risk_with_over": (
-        "An attacker who gives even odds, and knows everybody else, may be right about whether a person is in these "
+        "An attacker who gives even odds, and knows everybody else, may be right about whether {who} is in these "
         "data more than {times} times out of {out_of} by all answers together; without them {coin}."
     ),
     "ledger_risk_so_far": (
-        "An attacker who gives even odds, and knows everybody else, is right about whether a person is in these data "
+        "An attacker who gives even odds, and knows everybody else, is right about whether {who} is in these data "
         "at most {times} times out of {out_of} by all answers so far, however they are combined; without them {coin}. "
         "No limit is set."
     ),
     "ledger_risk_so_far_over": (
-        "An attacker who gives even odds, and knows everybody else, may be right about whether a person is in these "
+        "An attacker who gives even odds, and knows everybody else, may be right about whether {who} is in these "
         "data more than {times} times out of {out_of} by all answers so far; without them {coin}. No limit is set."
     ),
     "ledger_fixed": "if fixed",
@@ -69,6 +79,7 @@ OF_LEDGERS: Final = {
     "label_two_values": "two records",
     "left_success": "one more answer may still reach success {success}",
     "left_success_none": "no success is left",
+    "left_success_hardly": "hardly any success is left",
     "so_far_limit": (
         "This counts one release. All releases together, those to come included: at most {times} of {out_of}."
     ),

@@ -133,6 +133,7 @@ class _Telling:
             lines.append(_counts(said, f"so_far{self._limited}", self._all, out_of))
         else:
             lines.append(said["so_far_prior"].format(after=together))
+        lines += self.spent.doubts
         return "\n".join([*lines, said["not_covered"]])
 
     def _chances(self, prior: float) -> tuple[str, str, str]:
@@ -304,7 +305,8 @@ class _Telling:
             together = _counts(said, f"together{self._limited}", self._all, denominator, eps=_eps(total))
         else:
             together = said["together_prior"].format(eps=_eps(total), after=both)
-        return [(said["label_risk"], risk), (said[f"label_{label}"], together)]
+        doubts = [(said["label_doubts"], text) for text in self.spent.doubts]
+        return [(said["label_risk"], risk), (said[f"label_{label}"], together), *doubts]
 
     def _declared(self, line: AnswerLine) -> str:
         said = self.said

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pdrisk._answer.words.languages import texts
-from pdrisk._answer.words.spent import left_of
+from pdrisk._answer.words.spent import called, doubts, left_of
 from pdrisk._core.foreign import shown
 from pdrisk._core.gaussian import limit_of, promised, root
 from pdrisk._core.tradeoff import of_gaussian, of_pure, of_two_steps, sure_of, with_delta
 from pdrisk._core.whole_numbers import common_denominator, counted, reached
 from pdrisk._ledger.payer import Payer
 from pdrisk._ledger.promise import Promise, promise_of
-from pdrisk._model.unit_label import name_of_people
 from pdrisk._printing import DisplayedText, laid_out, printable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -62,6 +61,7 @@ class _AllAnswers:
                 *self._lucky(),
                 self._two_values(),
                 self._unit("unit_of_person", "unit_of_record"),
+                *doubts(self.promise, self.said),
                 self.said["not_covered"],
             ]
         )
@@ -132,6 +132,7 @@ class _AllAnswers:
     def _beside(self) -> list[tuple[str, str]]:
         lucky = self._lucky()
         rows = [(self.said["label_lucky"], " ".join(lucky))] if lucky else []
+        rows += [(self.said["label_doubts"], text) for text in doubts(self.promise, self.said)]
         return [*rows, (self.said["label_two_values"], self._two_values())]
 
     def _two_values(self) -> str:
@@ -139,14 +140,13 @@ class _AllAnswers:
 
     def _counts(self, field: str, risk: float) -> str:
         times, at_most = counted(risk, self._out_of)
-        coin = self._out_of // 2
+        coin, who = self._out_of // 2, self.said["one_record" if self.promise.person is None else "a_person"]
         return self.said[field if at_most else f"{field}_over"].format(
-            times=f"{times:,}", out_of=f"{self._out_of:,}", coin=f"{coin:,}", more=f"{times - coin:,}"
+            times=f"{times:,}", out_of=f"{self._out_of:,}", coin=f"{coin:,}", more=f"{times - coin:,}", who=who
         )
 
     def _unit(self, of_person: str, of_record: str) -> str:
         person = self.promise.person
         if person is None:
             return self.said[of_record]
-        columns = person if isinstance(person, tuple) else (person,)
-        return self.said[of_person].format(unit=name_of_people(columns, None), counted="")
+        return self.said[of_person].format(unit=called(person), counted="")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,26 +13,33 @@ import numpy as np
 from pdrisk._answer.answer import Answer
 from pdrisk._digits import rounded_down
 from pdrisk._ledger.payer import Payer
-from pdrisk._ledger.promise import promise_of
+from pdrisk._ledger.promise import Promise, promise_of
 from pdrisk._ledger.remaining import Remaining
+from pdrisk._ledger.success import HARDLY
+from pdrisk._model.unit_label import name_of_people
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["SoFar", "left_of", "spent_so_far"]
+__all__ = ["SoFar", "called", "doubts", "left_of", "spent_so_far"]
 
 
 @dataclass(frozen=True, slots=True)
 class SoFar:
-    """Eps and delta of all releases so far, a text about what is left, and the limit of success, if one holds."""
+    """Eps and delta of all releases so far, a text about what is left, and the limit of success, if one holds.
+
+    ``doubts`` are texts about what these do not hold for.
+    """
 
     total: float | None
     left: str
     delta: float
     limit: float | None = None
+    doubts: tuple[str, ...] = ()
 
 
 def spent_so_far(so_far: object, answer: Answer, said: Mapping[str, str]) -> SoFar:
     """Spending up to an answer, as ``so_far`` says: an eps, a ledger or nothing; raises as `explained`."""
     delta, limit = answer.delta, None
+    doubtful: tuple[str, ...] = ()
     if so_far is None:
         return SoFar(None, said["left_unknown"], delta)
     # Of its class: an object that has whatever is asked for, such as a pd.col expression, is no ledger.
@@ -43,9 +50,9 @@ def spent_so_far(so_far: object, answer: Answer, said: Mapping[str, str]) -> SoF
         account = remaining(so_far)
         total, delta = float(account.spent), max(float(account.delta_spent), delta)
         left = left_of(account, said)
-        if isinstance(so_far, Payer) and account.success_limit is not None:
+        if isinstance(so_far, Payer):
             promise = promise_of(so_far)
-            limit = None if promise.success is None else promise.limit
+            limit, doubtful = None if promise.success is None else promise.limit, doubts(promise, said)
     elif answer.delta:
         raise ParameterError(
             "so_far= of an answer with delta must be the ledger that paid: an eps alone says too little."
@@ -65,7 +72,23 @@ def spent_so_far(so_far: object, answer: Answer, said: Mapping[str, str]) -> SoF
             f"so_far must be the eps of all releases so far, this one included: it is {total:g}, but this one alone "
             f"cost {answer.eps:g}. Pass the sum, or the ledger that paid."
         )
-    return SoFar(max(total, answer.eps), left, delta, limit)
+    return SoFar(max(total, answer.eps), left, delta, limit, doubtful)
+
+
+def doubts(promise: Promise, said: Mapping[str, str]) -> tuple[str, ...]:
+    """What the numbers of a ledger do not hold for: people whose records answers did not protect, a limit set late."""
+    found = []
+    if promise.older:
+        unit = called("person" if promise.person is None else promise.person)
+        found.append(said["doubt_older"].format(number=f"{promise.older:,}", unit=unit))
+    if promise.late:
+        found.append(said["doubt_late"].format(number=f"{promise.late:,}"))
+    return tuple(found)
+
+
+def called(person: Hashable) -> str:
+    """What texts call one of the people that these columns tell apart."""
+    return name_of_people(person if isinstance(person, tuple) else (person,), None)
 
 
 def left_of(account: Remaining, said: Mapping[str, str]) -> str:
@@ -73,7 +96,8 @@ def left_of(account: Remaining, said: Mapping[str, str]) -> str:
     left = said["left_unlimited"] if account.eps is None else said["left_is"].format(eps=f"{account.eps:.6g}")
     if account.success is not None:
         success = rounded_down(account.success)
-        found = said["left_success" if account.success > 0.5 else "left_success_none"].format(success=success)
+        hardly = "_none" if account.success <= 0.5 else "_hardly" if success == HARDLY else ""
+        found = said[f"left_success{hardly}"].format(success=success)
         left = found if account.eps is None else f"{found}; {left}"
     if account.delta is not None:
         left = said["left_delta"].format(left=left, delta=f"{account.delta:.6g}")
