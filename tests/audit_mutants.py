@@ -18,7 +18,7 @@ from pdrisk._core.statistics import Mean, Sum
 from pdrisk._mechanisms import discrete_laplace, entropy, reference, sampler
 from pdrisk._mechanisms.clipped_sums import ClippedSums
 from pdrisk._mechanisms.exact_laplace import plus_discrete_laplace
-from pdrisk._mechanisms.exponential import choosing, weights
+from pdrisk._mechanisms.exponential import choice, weights
 from pdrisk._mechanisms.geometric import Geometric
 from pdrisk._mechanisms.laplace import Laplace
 from pdrisk._mechanisms.partition_selection import PartitionSelection
@@ -80,8 +80,8 @@ def noise_that_is_kept_between_calls(patch):
 
 @mutant("noise")
 def a_choice_that_is_one_off(patch):
-    own = choosing.uniform_below
-    patch.setattr(choosing, "uniform_below", lambda sizes, bits: np.maximum(own(sizes, bits) - 1, 0))
+    own = choice.chosen_points
+    patch.setattr(choice, "chosen_points", lambda *asked: np.maximum(own(*asked) - 1, 0))
 
 
 @mutant("noise")

@@ -741,7 +741,8 @@ class TestNothingOfTheData:
     def ask(self, frame, path):
         policy = {"least_group": {"size": 5, "eps": 100}, "curator_facts": True, "curators": ["ann"]}
         ledger = pdrisk.Ledger(path, dataset="survey", analyst="ann", eps=10**6, delta=1e-3, policy=policy)
-        data = pdrisk.Dataset(frame, person="pid", per_person="one", ledger=ledger)
+        # What is declared makes text of the column in pandas 2, too.
+        data = pdrisk.Dataset(frame, person="pid", per_person="one", ledger=ledger, keys={"region": REGIONS})
         with begun(ledger):
             data.mean("hours", eps=100, bounds=(0, 5))
             data.count(eps=100, by="region", keys=[*REGIONS, "nowhere"])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import pdrisk
 from pdrisk._core.lattice import PLACES, Lattice
 from pdrisk._core.order import Max, Median, Quantile
+from pdrisk._core.pairs import Corr
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Sum, WholeSum
 from pdrisk._core.summary import Summary
@@ -386,9 +387,13 @@ class TestSuccess:
 
     @pytest.mark.parametrize("name", MECHANISMS)
     def test_it_lies_between_a_coin_and_the_worst_case(self, name):
-        statistic = {"geometric": Count(), "bernstein": Var(), "exponential_interval": Median()}.get(name, Mean())
+        deciles = tuple(Quantile(k / 10) for k in range(1, 10))
+        statistic = {
+            "geometric": Count(), "bernstein": Var(), "exponential_interval": Median(), "two_stage": Mean(n_at_least=9),
+            "approximate_quantiles": deciles[4], "bernstein_products": Corr(), "exponential": Median(),
+        }.get(name, Mean())  # fmt: skip
         for eps in (0.01, 1, 5):
-            mechanism = calibrated(name, statistic, Universe(0.0, 1.0), Fraction(eps))
+            mechanism = calibrated(name, statistic, Universe(0.0, 1.0), Fraction(eps), deciles)
             assert 0.5 < mechanism.success <= 1 / (1 + math.exp(-eps)) + 1e-15
 
 

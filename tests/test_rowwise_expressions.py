@@ -9,6 +9,7 @@ import pytest
 from pdrisk._model.rowwise import judged
 from pdrisk.engines.numpy.selected import selected_rows
 from rowwise_people import FRAME, names, refusal, says_nothing, selected
+from three_valued import records, truth
 
 col = getattr(pd, "col", None)
 needs_col = pytest.mark.skipif(col is None, reason="pd.col came with pandas 3")
@@ -44,8 +45,10 @@ class TestExpressions:
     def test_selects_what_pandas_selects(self, build):
         expression = build()
         found = judged(expression, FRAME, names)
-        expected = expression._eval_expression(FRAME).astype("boolean").fillna(False)
-        assert selected_rows(FRAME, found).tolist() == expected.tolist()
+        whole = FRAME.dropna(subset=list(found.columns)) if "isna" not in found.text else FRAME
+        expected = expression._eval_expression(whole).astype("boolean").fillna(False)
+        assert selected_rows(whole, found).tolist() == expected.tolist()
+        assert selected_rows(FRAME, found).tolist() == [truth(found.rule, each) is True for each in records(FRAME)]
         assert found.trusted == ("@value" in found.text)
         assert not any(digit in found.text for digit in "0123456789")
 

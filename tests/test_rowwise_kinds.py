@@ -44,7 +44,6 @@ NAMES = {
     "date": dt.date(2023, 7, 1),
     "zone": pd.Timestamp("2023-07-01", tz="UTC"),
     "length": pd.Timedelta(days=1),
-    "none": [None],
 }
 
 DATES = ["day", "zoned", "arrow_day", "arrow_time"]
@@ -134,7 +133,6 @@ EQUAL = {  # unlike at first sight, and still compared
     "number == True": [False] * 3,
     "number > 60.5": [False, True, True],
     "number == truth": [False] * 3,
-    "number in @none": [False] * 3,
     "number in []": [False] * 3,
     "classes == 60.0": [True, False, True],
     "classes in [60, 62]": [True, False, True],

@@ -37,6 +37,7 @@ __all__ = [
 UP: Final = 1 + 2.0**-40
 DOWN: Final = 1 - 2.0**-40
 LARGEST_EPS: Final = 600.0  # beyond, tails leave the range of floats
+TOLD: Final = 1e300  # of eps, where everything is told; squares of larger m leave the range of floats
 SLOPE: Final = math.sqrt(math.pi / 2)  # of m at eps 0
 CENTRAL: Final = 0.3  # distances of probabilities from 1/2 that `erf` tells best
 STEPS: Final = 100  # of Newton's method; some ten are needed
@@ -89,7 +90,7 @@ def mu_of_pure(eps: float) -> float:
     ``2 z(1 / (1 + e**eps))``.
     """
     if eps > LARGEST_EPS:
-        return 2 * math.sqrt(2 * eps) * UP
+        return 2 * math.sqrt(2 * min(eps, TOLD)) * UP
     return _capped(2 * _point(math.tanh(eps / 2) / 2, -eps - math.log1p(math.exp(-eps))), SLOPE * eps)
 
 
@@ -97,7 +98,7 @@ def mu_of_pure(eps: float) -> float:
 def mu_of_laplace(eps: float) -> float:
     """L: m of a number with Laplace noise that a person moves by eps times its scale, ``2 z(e**(-eps/2) / 2)``."""
     if eps > LARGEST_EPS:
-        return 2 * math.sqrt(eps) * UP
+        return 2 * math.sqrt(min(eps, TOLD)) * UP
     return _capped(2 * _point(-math.expm1(-eps / 2) / 2, -eps / 2 - math.log(2)), SLOPE * eps)
 
 

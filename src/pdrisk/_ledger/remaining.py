@@ -12,7 +12,7 @@ from pdrisk._core.risk import success_bound
 from pdrisk._core.whole_numbers import reached
 from pdrisk._digits import probability, rounded_down, rounded_up
 from pdrisk._ledger.limits import WINDOWS, Limits, Spent, shown
-from pdrisk._ledger.success import HARDLY, most_of, mu2_of_pure, reachable
+from pdrisk._ledger.success import HARDLY, LATE, most_of, mu2_of_pure, reachable
 from pdrisk._printing import preformatted
 
 __all__ = ["Remaining", "remaining_of"]
@@ -25,7 +25,6 @@ FIXED = """\
 Had these eps been fixed beforehand, an attacker who gives even odds would be right about whether {who} is
 in these data at most {times} of 100 times."""
 OLDER = "{number} of the answers protected one record: of people with several, all of this may be too low."
-LATE = "The limit was set or raised after {number} of the answers: it holds only if they did not decide it."
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from pdrisk._ledger.success import LATE
+
 __all__ = ["OF_LEDGERS"]
 
 OF_LEDGERS: Final = {
@@ -42,9 +44,7 @@ OF_LEDGERS: Final = {
     "doubt_older": (
         "{number} of the answers protected one record: of a {unit} with several, all of this may be too low."
     ),
-    "doubt_late": (
-        "The limit was set or raised after {number} of the answers: it holds only if they did not decide it."
-    ),
+    "doubt_late": LATE,
     "doubt_records": "All of this is about one record: of a person with several, it may be too low.",
     "label_doubts": "caution",
     "a_person": "a person",
