@@ -135,7 +135,7 @@ class TestConditions:
         missing = [[sum(map(is_missing, VALUES[name]))]]
         assert answer("SELECT COUNT(*) FROM t WHERE x IS NULL", t=path) == missing
 
-    @pytest.mark.parametrize("name", ["one NaN", "row groups with and without"])
+    @pytest.mark.parametrize("name", [pytest.param("one NaN", marks=pytest.mark.slow), "row groups with and without"])
     def test_of_views_patterns_and_frames(self, name, tmp_path):
         values = VALUES[name]
         for year in (2019, 2020):

@@ -128,15 +128,20 @@ CONDITIONS = [
 ][:203]  # fmt: skip
 
 
-def by_definition():
-    """What the definition says of each record, by condition."""
+class Decided(dict):
+    """What the definition says of each record, by condition; found when it is asked for."""
+
     frame = of_dtypes("Float64", "Int64", "string", "boolean")
-    return {text: [truth(judged(text, frame, dict).rule, record) for record in RECORDS] for text, _ in CONDITIONS}
+
+    def __missing__(self, text):
+        rule = judged(text, self.frame, dict).rule
+        found = self[text] = [truth(rule, record) for record in RECORDS]
+        return found
 
 
 @pytest.fixture(scope="module")
 def decided():
-    return by_definition()
+    return Decided()
 
 
 @pytest.fixture(autouse=True)

@@ -44,7 +44,13 @@ class TestBounds:
 
     @pytest.mark.parametrize("level", LEVELS)
     @pytest.mark.parametrize(
-        ("values", "n"), [((0, 0.5, 1), 2), ((0, 0.5, 1), 15), ((0.4, 0.5, 0.52), 20), ((0, 0.01, 1), 18)]
+        ("values", "n"),
+        [
+            ((0, 0.5, 1), 2),
+            ((0, 0.5, 1), 15),
+            pytest.param((0.4, 0.5, 0.52), 20, marks=pytest.mark.slow),
+            ((0, 0.01, 1), 18),
+        ],
     )
     def test_a_mean_of_known_spread_is_covered_by_exact_probabilities(self, values, n, level):
         """Of three values, with and without replacement, however often each of them is there."""
@@ -166,21 +172,24 @@ class TestCoverage:
         assert np.mean(high - low) < 1.12 * expected
 
     @pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
-    def test_of_skewed_means_and_sums_of_either_sign(self):
+    @pytest.mark.parametrize(
+        ("n", "eps"),
+        [(20, 1), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((20, 20), (300, 1), (300, 20)))],
+    )
+    def test_of_skewed_means_and_sums_of_either_sign(self, n, eps):
         def skewed(rng, size):
             return np.minimum(rng.lognormal(0, 1.5, size), 100)
 
         exact = skewed(np.random.default_rng(0), 1_000_000).mean()
-        for n, eps in itertools.product((20, 300), (1, 20)):
-            low, high = of_samples(Mean(), "two_sums", Universe(0.0, 100.0), skewed, n, eps)
-            assert ((low <= exact) & (exact <= high)).mean() > 0.88
-            low, high = of_samples(Mean(), "bernstein", Universe(0.0, 100.0), skewed, n, eps, 100)
-            assert ((low <= exact) & (exact <= high)).mean() > 0.88
-            for sign, ends in ((1, (0.0, 100.0)), (-1, (-100.0, 0.0))):
-                draw = lambda rng, size, sign=sign: sign * skewed(rng, size)  # noqa: E731
-                low, high = of_samples(Sum(), "laplace", Universe(*ends), draw, n, eps)
-                total = sign * n * exact
-                assert ((low <= total) & (total <= high)).mean() > 0.88
+        low, high = of_samples(Mean(), "two_sums", Universe(0.0, 100.0), skewed, n, eps)
+        assert ((low <= exact) & (exact <= high)).mean() > 0.88
+        low, high = of_samples(Mean(), "bernstein", Universe(0.0, 100.0), skewed, n, eps, 100)
+        assert ((low <= exact) & (exact <= high)).mean() > 0.88
+        for sign, ends in ((1, (0.0, 100.0)), (-1, (-100.0, 0.0))):
+            draw = lambda rng, size, sign=sign: sign * skewed(rng, size)  # noqa: E731
+            low, high = of_samples(Sum(), "laplace", Universe(*ends), draw, n, eps)
+            total = sign * n * exact
+            assert ((low <= total) & (total <= high)).mean() > 0.88
 
 
 FRAME = pd.DataFrame({"x": np.arange(2000) % 10.0, "g": np.arange(2000) % 2})

@@ -146,7 +146,7 @@ class TestMeaning:
             [[*record.values()] for record in meaning.RECORDS], "x DOUBLE, y BIGINT, s STRING, b BOOLEAN"
         )
         rows.createOrReplaceTempView("people_of_a_meaning")
-        wanted, d = meaning.by_definition(), pdrisk.Dataset(rows)
+        wanted, d = meaning.Decided(), pdrisk.Dataset(rows)
         query = "SELECT COUNT(*) FROM people_of_a_meaning WHERE {}"
         asked = meaning.STRINGS[::20]
         assert not meaning.wrong(asked, wanted, meaning.counter(query, spark))
