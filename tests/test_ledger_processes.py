@@ -202,6 +202,22 @@ class TestContention:
         assert opened(path).remaining().eps == 0.74
 
 
+def told_until_killed(warm, work, store, waits):
+    """Kill a process that works on a ledger, and return how many answers it delivered before."""
+    receiver, sender = warm.Pipe(duplex=False)
+    process = warm.Process(target=work, args=(store, sender))
+    process.start()
+    sender.close()
+    delivered = len(os.read(receiver.fileno(), 1)) if waits else 0
+    time.sleep(random.uniform(0, 0.1))
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    while some := os.read(receiver.fileno(), 2**16):
+        delivered += len(some)
+    receiver.close()
+    return delivered
+
+
 class TestKilled:
     """Whoever is killed at whatever moment leaves a whole ledger, in which every delivered answer is paid."""
 
@@ -214,18 +230,7 @@ class TestKilled:
             ledger.reserve([{"eps": EACH}] * 5000, purpose="until killed")
         first = ledger.verify()[0]
         for kill in range(kills):
-            receiver, sender = warm.Pipe(duplex=False)
-            process = warm.Process(target=work, args=(store, sender))
-            process.start()
-            sender.close()
-            if kill % 4:
-                delivered += len(os.read(receiver.fileno(), 1))
-            time.sleep(random.uniform(0, 0.1))
-            os.kill(process.pid, signal.SIGKILL)
-            process.join()
-            while some := os.read(receiver.fileno(), 2**16):
-                delivered += len(some)
-            receiver.close()
+            delivered += told_until_killed(warm, work, store, kill % 4)
             with ledger._store.writing():  # after what a server still has of it
                 pass
             paid = ledger.history()["event"].eq("paid").sum()
@@ -241,16 +246,7 @@ class TestKilled:
         """What was set aside and is not given back is still there to be closed; nothing is lost or counted twice."""
         ledger, kills = opened(store, eps=100, success=1 - 1e-9), 12
         for kill in range(kills):
-            receiver, sender = warm.Pipe(duplex=False)
-            process = warm.Process(target=setting_aside, args=(store, sender))
-            process.start()
-            sender.close()
-            if kill % 4:
-                os.read(receiver.fileno(), 1)
-            time.sleep(random.uniform(0, 0.1))
-            os.kill(process.pid, signal.SIGKILL)
-            process.join()
-            receiver.close()
+            told_until_killed(warm, setting_aside, store, kill % 4)
             with ledger._store.writing():
                 pass
             left, paid = ledger.remaining(), int(ledger.history()["event"].eq("paid").sum())
