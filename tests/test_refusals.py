@@ -85,7 +85,7 @@ TABLE = [  # front ends, options, exception, what it says
     (RELEASES, {"eps": 1e300, "bounds": "column", "mechanism": "laplace"}, ParameterError, "^eps="),
     (RELEASES, {"eps": np.array([1.0])}, ColumnTypeError, NUMBER),
     (RELEASES, {"eps": 1, "risk": 0.6}, ParameterError, "exactly one of eps=, risk= and success= .not both"),
-    (RELEASES, {"eps": None}, ParameterError, "exactly one of eps=, risk= and success= .neither was given"),
+    (RELEASES, {"eps": None}, ParameterError, "exactly one of eps=, risk= and success= .none was given"),
     (RELEASES, {"eps": 1, "prior": 0.5}, ParameterError, "prior= belongs to risk="),
     (RELEASES, {"eps": None, "risk": 0.5}, ParameterError, "a risk of 0.5 is not possible.*prior of 0.5"),
     (RELEASES, {"eps": None, "risk": 0.3}, ParameterError, "is not possible"),

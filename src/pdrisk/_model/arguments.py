@@ -120,7 +120,7 @@ def asked_epsilon(eps: object, risk: object, prior: object, success: object) -> 
     """
     given = sum(each is not None for each in (eps, risk, success))
     if given != 1:
-        which = ("neither was given", "", "not both", "not all")[given]
+        which = ("none was given", "", "not both", "not all")[given]
         said = (
             f"pass exactly one of eps=, risk= and success= ({which}): eps=1, risk=0.75 for the highest belief it may "
             "lead to, or success=0.6 for how often an attacker may be right."
