@@ -70,9 +70,13 @@ MUTANTS = [
     ("_model/arguments.py", "if not 0 <= number <= 1", "if not 0 <= number", JUDGE),
     # What a condition means, and whose rows are chosen.
     ("_model/rowwise/decide.py", "yes = yes | missing_of(value)", "yes = yes", "one_meaning rowwise_accepted"),
-    ("engines/sql/comparing.py", 'if symbol in (">", ">=", "!=") else', 'if symbol in (">", ">=") else', "one_meaning"),
+    ("engines/sql/compiler/comparisons.py", '(">", ">=", "!=") else', '(">", ">=") else', "one_meaning"),
     ("_sql/arithmetic.py", '"!=": [left, right]', '"!=": [right]', "one_meaning"),
-    ("_sql/owners.py", "self.is_proven and is_proven", "self.is_proven", "relations"),
+    ("_relations/pruned.py", "own & _columns_of(relation.right)", "own & _columns_of(relation.left)", "canonical"),
+    ("_relations/canonical.py", 'return ["bool", value]', 'return ["int", str(int(value))]', "canonical"),
+    ("engines/sql/compiler/numbers.py", "WHEN {rest} >= {half}", "WHEN {rest} > {half}", "functions_of_engines"),
+    ("engines/sql/compiler/relation.py", 'not in ("rank", "dense_rank")', 'in ("rank",)', "sql_elsewhere_joins"),
+    ("_relations/owners.py", "self.is_proven and is_proven", "self.is_proven", "relations"),
     # What is paid, kept and checked.
     ("_ledger/limits.py", "before.eps + eps > limit", "before.eps + eps >= limit", LEDGER),
     ("_ledger/limits.py", "before.queries + cost.queries > most", "before.queries > most", LEDGER),

@@ -7,10 +7,10 @@ import duckdb
 import pytest
 
 from pdrisk._model.kinds import DATE
-from pdrisk.engines.sql.calendar import BEGINNINGS, PARTS, beginning_of, part_of
+from pdrisk.engines.sql.compiler.calendar import BEGINNINGS, PARTS, beginning_of, part_of
+from pdrisk.engines.sql.compiler.values import BIGINT, Value
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.engines.sql.postgres import PostgresDialect
-from pdrisk.engines.sql.values import BIGINT, Value
 from postgres_databases import connected, database, needs_server
 
 START = dt.datetime(1970, 1, 1)

@@ -14,6 +14,7 @@ LAYERS = [
     {"_core"},
     {"_mechanisms", "_guard", "_atomic_file", "datasets"},
     {"risk", "_model"},
+    {"_relations"},
     {"engines"},
     {"_ledger"},
     {"_answer", "attack"},

@@ -95,10 +95,14 @@ class TestRememberedAnswers:
 
     @TEXT
     def test_in_sql(self, ledger):
+        """Questions of SQL got a canonical text of their own since: they are drawn once more, as docs/ledger.md says."""
         d = dataset(ledger, {"people": PEOPLE})
         found = d.sql(QUERY, eps=1, bounds=BOUNDS, keys=REGIONS, **ONE)
-        assert [found["a"].tolist(), found["c"].tolist()] == WRITTEN["sql"]
-        assert ledger.remaining().spent == WRITTEN["spent"]
+        assert [found["a"].tolist(), found["c"].tolist()] != WRITTEN["sql"]
+        assert ledger.remaining().spent == WRITTEN["spent"] + 1
+        again = d.sql(QUERY, eps=1, bounds=BOUNDS, keys=REGIONS, **ONE)
+        assert again["a"].tolist() == found["a"].tolist()
+        assert ledger.remaining().spent == WRITTEN["spent"] + 1
 
     @TEXT
     def test_of_a_selection(self, ledger):

@@ -316,26 +316,22 @@ REFUSED = [
     "SELECT COUNT(*) FROM people WHERE current_setting('x') = 'y'", "SELECT COUNT(*) FROM people WHERE day < now()",
     "SELECT COUNT(*) FROM people WHERE day < CURRENT_DATE", "SELECT COUNT(*) FROM people WHERE nextval('s') > 0",
     "SELECT pg_catalog.count(*) FROM people", "SELECT COUNT(*) FROM people WHERE age OPERATOR(evil.>) 3",
-    "SELECT COUNT(*) FROM people WHERE region LIKE 'n%'", "SELECT COUNT(*) FROM people WHERE region ~ 'n'",
-    "SELECT COUNT(*) FROM people WHERE region ILIKE 'n%'", "SELECT COUNT(*) FROM people WHERE region SIMILAR TO 'n'",
-    "SELECT COUNT(*) FROM people WHERE lower(region) = 'n'", "SELECT COUNT(*) FROM people WHERE region || 'x' = 'y'",
+    "SELECT COUNT(*) FROM people WHERE region ~ 'n'",
+    "SELECT COUNT(*) FROM people WHERE region SIMILAR TO 'n'",
     "SELECT COUNT(*) FROM people WHERE region COLLATE \"de_DE\" < 'n'", "SELECT string_agg(region, ',') FROM people",
     "SELECT COUNT(*) FROM people WHERE EXTRACT(second FROM born) = 5", "SELECT array_agg(region) FROM people",
-    "SELECT COUNT(*) FROM people WHERE EXTRACT(dow FROM born) = 5", "SELECT date_trunc('decade', born) FROM people",
+    "SELECT date_trunc('decade', born) FROM people",
     "SELECT COUNT(*) FROM people WHERE EXTRACT(year FROM seen) = 2020",
-    "SELECT COUNT(*) FROM people WHERE age % 2 = 0", "SELECT COUNT(*) FROM people WHERE age ^ 2 > 4",
-    "SELECT COUNT(*) FROM people WHERE age IS DISTINCT FROM 3", "SELECT COUNT(*) FROM people WHERE works IS TRUE",
     "SELECT COUNT(*) FROM people WHERE age = ANY(ARRAY[1, 2])", "SELECT mode() WITHIN GROUP (ORDER BY age) FROM people",
-    "SELECT AVG(income / age) FROM people", "SELECT COUNT(*) FROM people WHERE 1 / 0 = 1",
-    "SELECT AVG(income) OVER () FROM people", "SELECT ROW_NUMBER() OVER (ORDER BY age) FROM people",
+    "SELECT AVG(income / age) FROM people", "SELECT AVG(income) OVER () FROM people",
+    "SELECT ROW_NUMBER() OVER (ORDER BY age) FROM people",
     "SELECT SUM(COUNT(*)) OVER w FROM people WINDOW w AS ()", "SELECT FIRST_VALUE(age) OVER () FROM people",
     "SELECT SUM(COUNT(*)) OVER (ORDER BY 1 GROUPS 1 PRECEDING) FROM people",
     "SELECT SUM(COUNT(*)) OVER (ROWS -1 PRECEDING) FROM people",
     "SELECT SUM(COUNT(*)) OVER (ORDER BY 1 ROWS 1 PRECEDING EXCLUDE TIES) FROM people",
     "SELECT LAG(COUNT(*)) IGNORE NULLS OVER (ORDER BY 1) FROM people", "SELECT NTILE(age) OVER () FROM people",
     # Casts and literals.
-    "SELECT 'people'::regclass, COUNT(*) FROM people", "SELECT COUNT(*) FROM people WHERE age = CAST('4' AS INT)",
-    "SELECT COUNT(*) FROM people WHERE region::int = 4", "SELECT COUNT(*) FROM people WHERE region = $$north$$",
+    "SELECT 'people'::regclass, COUNT(*) FROM people", "SELECT COUNT(*) FROM people WHERE region = $$north$$",
     "SELECT COUNT(*) FROM people WHERE region = E'n\\x6f'", "SELECT COUNT(*) FROM people WHERE region = 'a\\b'",
     "SELECT COUNT(*) FROM people WHERE region = U&'\\0061'", "SELECT COUNT(*) FROM people WHERE region = N'a'",
     "SELECT COUNT(*) FROM people WHERE age = B'1'", "SELECT COUNT(*) FROM people WHERE age = $1",
@@ -343,16 +339,13 @@ REFUSED = [
     "SELECT COUNT(*) FROM people LIMIT ?", "SELECT COUNT(*) FROM people WHERE age = @x",
     "SELECT COUNT(*) FROM people WHERE day > DATE 'yesterday'", "SELECT COUNT(*) FROM people WHERE day > 'now'",
     "SELECT COUNT(*) FROM people WHERE born > TIMESTAMPTZ '2020-01-01 00:00:00+01'",
-    "SELECT COUNT(*) FROM people WHERE day > day + INTERVAL '1 day'", "SELECT COUNT(*) FROM people WHERE age = NULL",
-    "SELECT COUNT(*) FROM people WHERE age NOT IN (1, NULL)", "SELECT COUNT(*) FROM people WHERE seen > '2020-01-01'",
-    "SELECT COUNT(*) FROM people WHERE income > 0.12345678901234567", "SELECT COUNT(*) FROM people WHERE hours > 0.1",
-    "SELECT COUNT(*) FROM people WHERE hours IN (0.5, 0.1)", "SELECT COUNT(blob) FROM people",
+    "SELECT COUNT(*) FROM people WHERE seen > '2020-01-01'",
+    "SELECT COUNT(blob) FROM people",
     "SELECT COUNT(*) FROM people WHERE age = '4'", "SELECT COUNT(*) FROM people WHERE region = 4",
     # FROM.
     "SELECT COUNT(*) FROM nobody", "SELECT COUNT(*) FROM people, people AS p", "SELECT COUNT(*) FROM pg_sleep(9)",
     "SELECT COUNT(*) FROM people JOIN people AS p USING (pid)", "SELECT COUNT(*) FROM LATERAL (SELECT 1) AS x",
     "SELECT COUNT(*) FROM people TABLESAMPLE BERNOULLI (50)", "SELECT COUNT(*) FROM ONLY people",
-    "SELECT COUNT(*) FROM (SELECT age + 1 AS a FROM people) AS p WHERE a > 3",
     "SELECT COUNT(*) FROM generate_series(1, 9)",
     "SELECT COUNT(*) FROM (SELECT * FROM people LIMIT 5) AS p", "SELECT COUNT(*) FROM unnest(ARRAY[1]) AS x",
     "SELECT COUNT(*) FROM ROWS FROM (f()) AS x", "SELECT COUNT(*) FROM people p CROSS JOIN LATERAL unnest(ARRAY[1])",
@@ -370,8 +363,8 @@ REFUSED = [
     "SELECT COUNT(*) FROM people GROUP BY works WITH ROLLUP", "SELECT age, COUNT(*) FROM people GROUP BY CUBE (works)",
     f"SELECT COUNT(*) FROM people GROUP BY CUBE ({', '.join(f'age + {at}' for at in range(30))})",
     "SELECT age + 3, COUNT(*) FROM people GROUP BY age + 3", "SELECT COUNT(*) FROM people GROUP BY DISTINCT works",
-    "SELECT COUNT(*) FROM people GROUP BY CASE WHEN works THEN age ELSE 0 END", "SELECT COUNT(*) FROM people GROUP BY "
-    "CASE WHEN region LIKE 'n%' THEN 1 ELSE 0 END", "SELECT COUNT(*) FROM people GROUP BY COALESCE(region, 'none')",
+    "SELECT COUNT(*) FROM people GROUP BY CASE WHEN works THEN age ELSE 0 END",
+    "SELECT COUNT(*) FROM people GROUP BY COALESCE(region, 'none')",
     "SELECT COUNT(*) FROM people FETCH FIRST 1 ROWS ONLY", "SELECT COUNT(*) FROM people LIMIT (SELECT 1)",
     "SELECT COUNT(*) FROM people WINDOW w AS ()", "SELECT COUNT(*) FROM people ORDER BY age",
     "SELECT dp_mean(income, eps := (SELECT 1)) FROM people", "SELECT pdrisk(income) FROM people",
@@ -402,7 +395,10 @@ def test_nothing_else_reaches_the_engine(duck, language):
         (SPARK, "SELECT COUNT(*) FROM people VERSION AS OF 1"),
         (SPARK, "SELECT COUNT(*) FROM parquet.`/etc/passwd`"),
         (SPARK, "SELECT COUNT(age, income) FROM people"),
-        (SPARK, "SELECT COUNT(*) FROM people WHERE age <=> 3"),
+        (SPARK, "SELECT COUNT(*) FROM people WHERE CAST(income AS INT) = 3"),  # it drops the fraction
+        (SPARK, "SELECT COUNT(*) FROM people WHERE EXTRACT(dow FROM born) = 5"),  # 1 to 7 there
+        (POSTGRES, "SELECT COUNT(*) FROM people WHERE EXTRACT(second FROM born) = 5"),  # with a fraction there
+        (POSTGRES, "SELECT COUNT(*) FROM people WHERE region LIKE '50\\%'"),
     ],
 )
 def test_words_that_mean_something_else_there(duck, language, query):
@@ -588,13 +584,6 @@ def test_a_subquery_that_came_to_null(duck, other, where):
     for nothing in (NO_NUMBER, NO_TEXT):
         where = where.replace(nothing, f"CAST(NULL AS {'VARCHAR' if nothing == NO_TEXT else 'DOUBLE'})")
     assert found["c_n"].item() == duck.sql(f"SELECT COUNT(*) FROM people WHERE {where}").fetchall()[0][0]
-
-
-def test_32_bits_beside_a_subquery_are_refused_before_it_is_paid(duck, book):
-    query, ledger = "SELECT COUNT(*) FROM people WHERE hours > (SELECT AVG(age) FROM people)", book()
-    with pytest.raises(ParameterError, match="32-bit floats"):
-        Elsewhere(duck, POSTGRES).sql(query, ledger=ledger, curator=False, risk_columns=False)
-    assert ledger.remaining().spent == 0
 
 
 def test_without_sqlglot_it_is_said_what_to_install(duck, monkeypatch):

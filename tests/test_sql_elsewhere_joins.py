@@ -109,6 +109,41 @@ SAME = {
     "ON d.pid = who AND cost > 5.5": {},
     "SELECT COUNT(DISTINCT a.pid) AS n FROM diagnoses a JOIN diagnoses b ON a.pid = b.pid AND a.code = 'C18' "
     "AND b.code = 'I10'": {},
+    # UNION of rows, computed columns, one row of a person's, numbered rows and the row before.
+    "SELECT COUNT(*) AS n FROM (SELECT pid AS who, weight FROM patients UNION ALL SELECT patient, weight FROM "
+    "treatments) "
+    "AS u WHERE weight > 5": {"person": {**PEOPLE, "u": "who"}, "rows": {"patients": 1, "treatments": 3}},
+    "SELECT kind, COUNT(DISTINCT who) AS n FROM (SELECT pid AS who, 'd' AS kind FROM diagnoses WHERE code LIKE 'C%' "
+    "UNION ALL SELECT patient, what FROM treatments) AS u GROUP BY kind": {"keys": ["d", "X", "Y"], "groups": 2},
+    "SELECT AVG(total) AS m FROM (SELECT pid, SUM(cost) AS total FROM diagnoses GROUP BY pid) AS t":
+        {"bounds": {"cost": (0, 50), "total": (0, 200)}},
+    "SELECT COUNT(*) AS n, AVG(k) AS m FROM (SELECT pid, COUNT(*) AS k, MAX(code) AS c FROM diagnoses WHERE cost < 40 "
+    "GROUP BY pid HAVING COUNT(*) > 1) AS t WHERE c >= 'C19'": {"bounds": {"k": (0, 9)}},
+    "SELECT COUNT(*) AS n FROM (SELECT pid, AVG(cost) AS a, MIN(cost) AS lo, MAX(cost) AS hi, COUNT(DISTINCT code) "
+    "AS c, "
+    "COUNT(code) AS k FROM diagnoses GROUP BY pid) AS t WHERE a > 20 AND hi - lo > 3 AND c > 1 AND k < 9":
+        {"bounds": {"cost": (0, 50)}},
+    "SELECT c, COUNT(*) AS n FROM (SELECT pid, code AS c, SUM(CASE WHEN cost > 10 THEN 1 ELSE 0 END) AS dear "
+    "FROM diagnoses GROUP BY pid, code) AS t WHERE dear >= 1 GROUP BY c": {"keys": ["C18", "I10"], "groups": 2},
+    "SELECT COUNT(*) AS n FROM (SELECT pid, STDDEV_SAMP(cost) AS s, VAR_POP(cost) AS v, "
+    "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY cost) AS q FROM diagnoses GROUP BY pid) AS t "
+    "WHERE s > 5 OR v < 1 OR q BETWEEN 20 AND 30": {},
+    "SELECT COUNT(*) AS n, SUM(cost) AS s FROM (SELECT pid, cost, ROW_NUMBER() OVER (PARTITION BY pid ORDER BY cost "
+    "DESC NULLS LAST) "
+    "AS r FROM diagnoses) AS t WHERE r = 1": {},
+    "SELECT COUNT(*) AS n FROM (SELECT pid, cost, LAG(cost) OVER (PARTITION BY pid ORDER BY code NULLS LAST, cost "
+    "NULLS LAST) AS before "
+    "FROM diagnoses) AS t WHERE cost > before + 1": {"rows": {"diagnoses": 9}},
+    "SELECT AVG(w) AS m FROM (SELECT pid, weight * 2 - 1 AS w, UPPER(canton) AS c FROM patients) AS p "
+    "JOIN diagnoses d USING (pid) WHERE c = 'ZH' AND d.cost > w / 10.0": {"bounds": {"w": (0, 200)}, **ONE},
+    "SELECT SUBSTRING(c FROM 1 FOR 1) AS s, COUNT(DISTINCT pid) AS n FROM (SELECT pid, canton || '-' || ward AS c "
+    "FROM patients) AS p GROUP BY s": {"keys": ["Z", "B", "G"], "groups": 1},
+    "SELECT COUNT(DISTINCT p.pid) AS n FROM patients p JOIN (SELECT pid, MIN(cost) AS least FROM diagnoses GROUP BY "
+    "pid) "
+    "AS d ON d.pid = p.pid WHERE least < p.weight - 30 AND EXTRACT(YEAR FROM p.born) < 1970": {},
+    "SELECT COUNT(DISTINCT pid) AS n FROM (SELECT DISTINCT pid, code FROM diagnoses) AS d WHERE code = 'C18'": {},
+    "SELECT COUNT(DISTINCT pid) AS n FROM diagnoses WHERE pid IN (SELECT patient FROM treatments GROUP BY patient "
+    "HAVING COUNT(*) > 1)": {},
 }  # fmt: skip
 BOUNDS = {"weight": (0, 100), "cost": (0, 50), "floor": (0, 9)}
 
@@ -150,12 +185,16 @@ def test_patients_by_canton(duck, other):
         ("SELECT COUNT(*) FROM patients WHERE pid IN (SELECT ward FROM wards)", "rows="),
         ("SELECT COUNT(*) FROM patients WHERE canton IN (SELECT code FROM diagnoses)", "else than who a person is"),
         ("SELECT COUNT(*) FROM patients p RIGHT JOIN diagnoses d ON p.pid = d.pid", "RIGHT JOIN"),
-        ("SELECT COUNT(*) FROM patients p JOIN names n ON n.canton || 'x' = p.canton", "not read this"),
-        ("SELECT COUNT(*) FROM patients p JOIN diagnoses d ON p.pid = d.pid AND d.cost * 1.5 / p.weight > 1",
-         "computed of"),
-        ("SELECT COUNT(*) FROM (SELECT pid, weight * 2 AS w FROM patients) p JOIN diagnoses USING (pid)",
-         "computed of"),
-        ("SELECT COUNT(*) FROM (SELECT pid FROM patients UNION ALL SELECT pid FROM diagnoses) AS p", "is a view"),
+        ("SELECT COUNT(*) FROM patients p JOIN names n ON n.canton || 'x' = p.canton", "may have several"),
+        ("SELECT COUNT(*) FROM (SELECT pid FROM patients UNION ALL SELECT pid FROM diagnoses) AS p",
+        "may have several"),
+        ("SELECT COUNT(*) FROM (SELECT pid, ROW_NUMBER() OVER (ORDER BY weight) AS r FROM patients) AS d WHERE r = 1",
+         "write PARTITION BY the person"),
+        ("SELECT COUNT(*) FROM (SELECT pid, RANK() OVER (PARTITION BY canton ORDER BY pid) AS r FROM patients) AS d",
+         "write PARTITION BY the person"),
+        ("SELECT COUNT(*) FROM patients JOIN (SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward) AS w USING "
+        "(ward)",
+         "makes its records depend on each other"),
         ("SELECT AVG(n) FROM (SELECT pid, COUNT(*) AS n FROM diagnoses GROUP BY pid) AS d", "bounds|is a view"),
         ("SELECT COUNT(*) FROM patients JOIN nowhere USING (pid)", "nowhere"),
         ("SELECT COUNT(*) FROM patients p JOIN names n ON n.canton = p.canton JOIN treatments t ON t.what = n.name",

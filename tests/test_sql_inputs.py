@@ -111,7 +111,7 @@ class TestTypes:
         con = table("VARCHAR", "1.5", "x", "", "2", "nan", "inf", None, "1e400")
         query = QUERY.replace("FROM t", "FROM (SELECT TRY_CAST(x AS DOUBLE) AS x FROM t)")
         found = pdrisk.sql(query, con, eps=9, bounds=(0, 4))
-        assert_answers(found.iloc[0], [1.5, 2.0, NAN, INF, INF], 0.0, 4.0)
+        assert_answers(found.iloc[0], [1.5, 2.0], 0.0, 4.0)  # by one grammar for all engines: digits, no words
 
 
 class TestMissing:

@@ -164,7 +164,7 @@ class TestRefused:
         assert d.hist("x", bins=200, bounds=(0, 200), eps=SURE)["value"].tolist() == [1] * 50 + [0] * 150
         with pytest.raises(pdrisk.ParameterError, match="2,000 bins at most"):
             d.hist("x", bins=2001, bounds=(0, 2000), eps=1)
-        monkeypatch.setattr("pdrisk.engines.sql.values.LONGEST", 10_000)
+        monkeypatch.setattr("pdrisk.engines.sql.compiler.values.LONGEST", 10_000)
         with pytest.raises(pdrisk.ParameterError, match="too long for a database"):
             d.count(eps=1, where=f"x in {list(range(1_000))}")
 

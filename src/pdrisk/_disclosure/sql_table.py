@@ -17,9 +17,9 @@ from pdrisk._guard import guarded
 from pdrisk._model.declarations import Declarations
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.rowwise import Derived, Within
+from pdrisk.engines.sql.compiler.rows import RowSQL
 from pdrisk.engines.sql.plan import Counted, SummaryPlan
 from pdrisk.engines.sql.reading import Columns
-from pdrisk.engines.sql.rowwise import RowSQL
 from pdrisk.engines.sql.table import SQLTable, plain_keys
 from pdrisk.errors import ColumnTypeError, ParameterError
 

@@ -16,7 +16,7 @@ from pdrisk._ledger.names import known_as
 from pdrisk._ledger.policy import check_policy
 from pdrisk._ledger.price import price_of
 from pdrisk._ledger.publication import beside
-from pdrisk._ledger.question import events, name_of, question
+from pdrisk._ledger.question import events, identity, name_of, question
 from pdrisk._ledger.receipt import Receipt
 from pdrisk._ledger.reserved import ReservedBudget
 from pdrisk._ledger.secret import secret
@@ -158,7 +158,7 @@ class Payer:
                         asked["least_shown"] = asked["least_group"]
                     asked["least_group"] = policy.said["least_group"]
                 if about is not None:
-                    key = key_of(asked, about)
+                    key = key_of(identity(query, asked), about)
                     kept = None if fresh else account.remembered(key)
                     if kept is not None:
                         record, noisy, keys = kept

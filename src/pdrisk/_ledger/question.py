@@ -15,8 +15,10 @@ from pdrisk._mechanisms import calibrated
 from pdrisk._model.plain import json_value, plain_label
 from pdrisk._model.query import UNIT, Line, Query
 
-__all__ = ["events", "key_text", "name_of", "question"]
+__all__ = ["events", "identity", "key_text", "name_of", "question"]
 
+PLANNED = '["pdrisk plan"'
+HEADINGS = frozenset({"column", "other", "filter", "where", "by", "person", "missing"})
 LISTED = 100  # keys that are written out; of more, a digest of the list
 
 
@@ -83,6 +85,18 @@ def name_of(query: Query) -> str:
     """Name of a query as people read it: ``mean(distance)``, ``mean(distance) and 2 more``."""
     first = query.lines[0].name
     return first if len(query.lines) == 1 else f"{first} and {len(query.lines) - 1} more"
+
+
+def identity(query: Query, asked: dict[str, Any]) -> dict[str, Any]:
+    """What decides the key of a question beside ``query.said``.
+
+    Where that is the canonical text of a plan, it says what is read of ``source``: what columns and conditions are
+    called in SQL decides nothing.
+    """
+    if not (query.said or "").startswith(PLANNED):
+        return asked
+    lines = [{name: value for name, value in line.items() if name not in HEADINGS} for line in asked["lines"]]
+    return {name: value for name, value in asked.items() if name not in HEADINGS} | {"lines": lines}
 
 
 def _line(line: Line, share: Fraction) -> dict[str, Any]:

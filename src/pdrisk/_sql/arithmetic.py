@@ -79,6 +79,8 @@ def _floating(name: str, parts: Sequence[str]) -> Expression:
     if name in DIVIDING:
         parts = [parts[0], f"(CASE WHEN {parts[1]} <> 0 THEN {parts[1]} END)"]
     match name:
+        case "/":  # of which either zero is one
+            sql = _called("/", [parts[0], _called("+", [parts[1], "0e0"])])
         case "//":
             sql = _called("trunc", [_called("/", parts)])
         case "fmod":  # a macro of DuckDB's own, and so open to macros of the names that it uses

@@ -27,6 +27,7 @@ from pdrisk._sql.pieces import INTEGERS, Expression, constant, kind_of_type, pub
 from pdrisk._sql.ranges import ANYTHING, Range, range_of_function
 from pdrisk._sql.scope import Scope
 from pdrisk._sql.tree import Scalar
+from pdrisk.engines.sql.compiler.casts import GRAMMARS
 from pdrisk.errors import ParameterError
 
 __all__ = ["cast", "constant_cast", "number_as_text", "type_of_cast"]
@@ -105,11 +106,20 @@ def cast(operand: Expression, to: str, scope: Scope, *, forgiving: bool) -> Expr
         operand = Expression(clock, TIME, "TIMESTAMP")
     if operand.type == to:
         return operand
+    if scope.of_people and operand.kind == TEXT and kind in (NUMBER, DATE, TIME) and not operand.constant:
+        operand = _grammatical(operand, "time" if kind != NUMBER else "whole" if to in INTEGERS else "number")
     if operand.may_be_nan and kind != NUMBER:
         operand = replace(operand, sql=operand.clean, never_nan=True)
     forgiving = forgiving or not _cannot_fail(operand, to, scope)
     found = cast_result(cast_number(operand, to, forgiving), kind, to)
     return replace(found, range=_range_of_cast(operand, to), values=_values_of_cast(operand, kind, to))
+
+
+def _grammatical(operand: Expression, kind: str) -> Expression:
+    """Text, NULL where it is not written as every engine reads it: not ``1_000``, ``0x10`` or ``inf``."""
+    pattern = written_constant(GRAMMARS[kind])
+    fits = f"system.main.regexp_full_match({operand.sql}, {pattern})"
+    return replace(operand, sql=f"(CASE WHEN {fits} THEN {operand.sql} END)")
 
 
 def _range_of_cast(operand: Expression, to: str) -> Range:

@@ -17,7 +17,7 @@ __all__ = ["INTERVALS", "as_time", "date_arithmetic", "date_function", "interval
 #: The functions that the parser makes of INTERVAL, and the unit of each.
 INTERVALS = {f"to_{unit}s": unit for unit in ("year", "month", "week", "day", "hour", "minute", "second")}
 SPAN = (-(2**40), 2**40)  # of days between two dates
-FIRST, LAST = "CAST('0001-01-01' AS DATE)", "CAST('9999-12-31' AS DATE)"
+FIRST, LAST = "CAST('0001-01-01' AS DATE)", "CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)"
 LONGEST = 100  # characters of a format: what is written of each record stays short
 
 

@@ -20,14 +20,15 @@ from pdrisk._sql.languages import POSTGRES, SPARK, Language
 from pdrisk._sql.pieces import lowered, quoted
 from pdrisk._sql.postgres import PostgresTable, one_connection, one_state, server_of
 from pdrisk._sql.scalars import Scalars
+from pdrisk._sql.servers import compiled
 from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.sqlglot_parse import parsed_as
-from pdrisk._sql.tables_elsewhere import NOT_HERE, table_of
+from pdrisk._sql.stored import as_remembered
 from pdrisk._sql.tree import Select
+from pdrisk.engines.sql.compiler.values import StoredColumn
 from pdrisk.engines.sql.spark import SparkFrame, is_spark_session, table_of_session
 from pdrisk.engines.sql.table import SQLTable
-from pdrisk.engines.sql.values import StoredColumn
 from pdrisk.errors import ParameterError
 
 __all__ = ["Remote", "SourcesElsewhere", "of_connection", "of_dataset"]
@@ -70,7 +71,7 @@ class SourcesElsewhere(Sources):
 
     def reader(self, query: Any, params: object) -> Callable[[Scalars], Select]:
         text, values = plain_text(query, params)
-        return lambda scalars: parsed_as(text, self.language, values, scalars)
+        return lambda scalars: self._with_ctes(parsed_as(text, self.language, values, scalars))
 
     def take_snapshot(self) -> None:
         """Read all tables in one state, if the engine can."""
@@ -84,7 +85,7 @@ class SourcesElsewhere(Sources):
 
     def check_readable(self, source: Source) -> None:
         """Refuse combinations that this engine is not asked for."""
-        table_of(source)
+        compiled(source)
 
     def check_public(self) -> None:
         """Refuse public= names without a table."""
@@ -112,8 +113,8 @@ class SourcesElsewhere(Sources):
             self.opened.append(workspace.reader())
         return self._told(
             Source(
-                NOT_HERE, types, self.opened[0], name=path[-1], is_table=True, place=table.origin.place,
-                public=public, elsewhere=table,
+                table.source, types, self.opened[0], name=path[-1], is_table=True, place=table.origin.place,
+                public=public, held={as_remembered(table.source): table},
             )
         )  # fmt: skip
 
@@ -124,9 +125,9 @@ class SourcesElsewhere(Sources):
 
 
 def of_dataset(
-    tables: Mapping[str, Remote], declared: Mapping[str, Declarations], public: frozenset[str]
+    tables: Mapping[str, Remote], declared: Mapping[str, Declarations], public: frozenset[str], *, lasting: bool
 ) -> SourcesElsewhere:
-    """Sources of the queries of a Dataset.
+    """Sources of the queries of a Dataset; ``lasting`` ones connect anew for each reading.
 
     Raises
     ------
@@ -148,14 +149,14 @@ def of_dataset(
             )
         return lowered(path[0])
 
-    if isinstance(first, PostgresTable):
+    if isinstance(first, PostgresTable) and not lasting:
         names = {name: table.name for name, table in known.items() if isinstance(table, PostgresTable)}
         return _on_server(
             first.connection, lambda path: names[named(path)], declared=declared, public=public, by_path=False
         )
     return SourcesElsewhere(
-        None, {}, declared=declared, public=public, language=SPARK, found=lambda path: known[named(path)].table(),
-        by_path=False,
+        None, {}, declared=declared, public=public, language=POSTGRES if isinstance(first, PostgresTable) else SPARK,
+        found=lambda path: known[named(path)].table(), by_path=False,
     )  # fmt: skip
 
 

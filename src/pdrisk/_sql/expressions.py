@@ -63,7 +63,7 @@ from pdrisk._sql.scope import Scope
 from pdrisk._sql.windows import ABOUT_RECORDS, window
 from pdrisk.errors import ParameterError
 
-__all__ = ["Scope", "dated", "text", "truth"]
+__all__ = ["Scope", "bucketed", "dated", "text", "truth"]
 
 # Characters; a name used twice in each of n nested subqueries grows as 2**n. What is written out comes on top.
 LONGEST, OF_ONE = 100_000, 200
@@ -203,14 +203,20 @@ def _bucket(value: Node, lo: Node, hi: Node, n: Node, scope: Scope) -> Expressio
             f"width_bucket takes a number, two constants that are its ends, the lower one first, and up to "
             f"{MOST_BUCKETS} buckets: width_bucket(x, 0, 100, 10)."
         )
-    above = Operation("-", (value, lo))
-    share = Operation("/", (Operation("*", (above, n)), Operation("-", (hi, lo))))
-    place = Operation("+", (Cast(Call("floor", (share,)), "BIGINT", forgiving=True), Constant(1)))
-    outside = (Operation("<", (value, lo)), Constant(0)), (Operation(">=", (value, hi)), Constant(size + 1))
-    found = _case(Case((*outside, (Operation("<", (value, hi)), place)), Constant(None)), scope)
+    found = _case(bucketed(value, lo, hi, n), scope)
     if any(each.values is None for each in ends):  # of parameters
         return replace(found, range=ANYTHING, values=None)
     return replace(found, range=Range(0.0, size + 1.0), values=tuple(range(size + 2)))
+
+
+def bucketed(value: Node, lo: Node, hi: Node, n: Node) -> Case:
+    """WIDTH_BUCKET in other words."""
+    above = Operation("-", (value, lo))
+    share = Operation("/", (Operation("*", (above, n)), Operation("-", (hi, lo))))
+    one = Constant(1)
+    place = Operation("+", (Cast(Call("floor", (share,)), "BIGINT", forgiving=True), one))
+    outside = (Operation("<", (value, lo)), Constant(0)), (Operation(">=", (value, hi)), Operation("+", (n, one)))
+    return Case((*outside, (Operation("<", (value, hi)), place)), Constant(None))
 
 
 def _arithmetic(node: Operation, parts: list[Expression]) -> Expression:

@@ -8,12 +8,15 @@ from functools import partial
 
 from pdrisk._model.declarations import Declaration, Declarations
 from pdrisk._model.kinds import TEXT
+from pdrisk._relations.plan import Selection
 from pdrisk._sql.codes import relation_without_codes
 from pdrisk._sql.pieces import Expression, quoted
 from pdrisk._sql.readable import WHOLE, described
 from pdrisk._sql.rows import Relation
+from pdrisk._sql.servers import compiled, is_of_server
 from pdrisk._sql.source import Source
 from pdrisk._sql.stored import as_remembered
+from pdrisk._sql.written_out import node_of
 from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.dialect import DuckDBDialect
 from pdrisk.engines.sql.duckdb import fetched
@@ -30,6 +33,8 @@ def fluent_table(relation: Relation) -> tuple[SQLTable, Declarations]:
     that it shows as they are.
     """
     source, said = relation.source, relation.source.declared
+    if is_of_server(source):
+        return _of_server(relation), _declared(relation)
     sql, types = source.sql, source.columns
     if _conditions(relation) or [(label, value.column) for label, value in relation.columns] != [(n, n) for n in types]:
         sql = _written(relation)
@@ -42,6 +47,17 @@ def fluent_table(relation: Relation) -> tuple[SQLTable, Declarations]:
     elif source.place is not None:
         origin = Origin(None, _place(source.place, as_remembered(sql), str(dict(types))))
     return SQLTable(sql, stored_columns(types), DuckDBDialect(), read, origin, source.rows), said
+
+
+def _of_server(relation: Relation) -> SQLTable:
+    """The relation as a table of the engine that has its tables."""
+    made = Selection(
+        relation.source.relation,
+        tuple((label, node_of(value)) for label, value in relation.columns),
+        tuple(each.node for each in (*relation.owned, *relation.where)),
+    )
+    table, rows = compiled(replace(relation.source, made=made))
+    return replace(table, columns={label: rows.stored(label) for label, _ in relation.columns})
 
 
 def _written(relation: Relation) -> str:

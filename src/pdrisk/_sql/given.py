@@ -81,8 +81,8 @@ class Given:
             n: each for n, each in self.others.items() if isinstance(each, kinds) or is_of_polars(each, "DataFrame")
         }
 
-    def sources(self, public: frozenset[str] = frozenset()) -> Sources:
-        """Sources of one call; tables of these names are public.
+    def sources(self, public: frozenset[str] = frozenset(), *, lasting: bool = False) -> Sources:
+        """Sources of one call; tables of these names are public, and can be read after it if they are ``lasting``.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class Given:
                     "tables of a server or of Spark cannot be asked together with others: make one Dataset of each, or "
                     "write the others to tables there."
                 )
-            return of_dataset(self.remote, self.said, public)
+            return of_dataset(self.remote, self.said, public, lasting=lasting)
         return Sources(self.connection, {**self.frames, **self.others}, None, self.tables, self.said, public=public)
 
     def and_public(self, other: Given) -> Given:

@@ -141,9 +141,9 @@ class JoinedTables:
         """None: the join is computed where its tables are."""
         return {}
 
-    def sources(self, public: frozenset[str] = frozenset()) -> Sources:
+    def sources(self, public: frozenset[str] = frozenset(), *, lasting: bool = False) -> Sources:
         """Sources of one call: the join as ``data``, and each table; more may be public."""
-        sources = self.tables.sources(self.public | public)
+        sources = self.tables.sources(self.public | public, lasting=lasting)
         sources.ctes = {NAME: Cte(parsed(self.text), ())}
         return sources
 
@@ -197,7 +197,7 @@ class JoinedTables:
         return fluent_table(self._relation())
 
     def _relation(self) -> Relation:
-        sources = self.sources()
+        sources = self.sources(lasting=True)
         sources.several = True
         asked = self.of_tables.asked(PeopleAsked(known=self.of_tables.people))
         sources.owner_of = partial(owners_of_table, asked)
@@ -301,7 +301,7 @@ def _begun(side: JoinSide) -> JoinedTables:
     name, people = "table 1", side.people
     known = replace(people, per_person=None if people.per_person == ONE else people.per_person)
     nobody = OfTables(known, {}, {}, frozenset())
-    tables = _of_duckdb(side.given).renamed(NAME, name)
+    tables = side.given.renamed(NAME, name)
     assert side.identity is not None  # of a Dataset
     text = f"SELECT * FROM {quoted(name)}"
     return JoinedTables(tables, nobody.beside(name, people), side.public, text, (), side.identity)
@@ -310,13 +310,7 @@ def _begun(side: JoinSide) -> JoinedTables:
 def _alone(side: JoinSide) -> Given:
     if isinstance(side.given, JoinedTables):
         raise ParameterError("the other table is joined itself: join its tables one after the other.")
-    return _of_duckdb(side.given).only(NAME)
-
-
-def _of_duckdb(given: Given) -> Given:
-    if given.remote:
-        raise ParameterError("tables of a server or of Spark are joined there: make a view, and a Dataset of that.")
-    return given
+    return side.given.only(NAME)
 
 
 def _names(given: Given | JoinedTables) -> list[str]:

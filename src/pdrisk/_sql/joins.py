@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 
 from pdrisk._model.kinds import DATE, NUMBER, TIME
 from pdrisk._model.nodes import Column, Node, Operation, below
+from pdrisk._relations.owners import PUBLIC, Owners
+from pdrisk._relations.plan import Joined
 from pdrisk._sql.expressions import text
-from pdrisk._sql.owners import PUBLIC, Owners
 from pdrisk._sql.pieces import INTEGERS, Expression, lowered, quoted
 from pdrisk._sql.rows import Condition, Member, Relation, Rows, column_of, condition
+from pdrisk._sql.servers import is_of_server, most_alike
 from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
-from pdrisk._sql.tables_elsewhere import NOT_HERE, joined_table, most_alike
 from pdrisk._sql.tree import Join
 from pdrisk._sql.written_out import conditions, read_together, written_out
 from pdrisk.errors import ParameterError, PdriskError
@@ -131,9 +132,9 @@ def member_condition(
     on = _equal([(own, right.columns[0][1])], merged, left, right)
     made = _related(left, right, on, how, merged)
     if negated:  # of a NULL nobody knows whether it is in it
-        present, rows = Operation("notna", (Column("own"),)), Rows(Relation(made.source, (("own", own),), ()), {})
+        assert own.node is not None, "a column that was written out"
         there = own.present if own.may_be_nan else f"({own.sql} IS NOT NULL)"
-        known = Condition(there, f"({own.shown} IS NOT NULL)", False, node=present, rows=rows)
+        known = Condition(there, f"({own.shown} IS NOT NULL)", False, Operation("notna", (own.node,)))
         made = replace(made, where=(known,))
     return made
 
@@ -248,13 +249,20 @@ def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source)
     written += [f"({quoted(ours.key[at])} = {quoted(theirs.key[at])})" for at in sorted(on.parts)]
     clause = "LEFT JOIN" if how == "LEFT" else f"{how} JOIN" if how in ("SEMI", "ANTI") else "JOIN"
     said = " AND ".join(written) or "true"
-    sql = f"(SELECT * FROM {left.source.text} AS first_rows {clause} {right.source.text} AS second_rows ON ({said}))"
+    sql = f"(SELECT * FROM {left.source.sql} AS first_rows {clause} {right.source.sql} AS second_rows ON ({said}))"
     kept = how in ("SEMI", "ANTI")
-    source = replace(merged, sql=f"{sql} AS joined_rows", columns=left.source.columns if kept else merged.columns)
-    if left.source.elsewhere is not None:
-        persons = ((ours.key[at], theirs.key[at]) for at in sorted(on.parts))
-        table = joined_table(left.source, right.source, merged, how, persons, on.conditions)
-        source = replace(source, sql=NOT_HERE, meant=source.sql, elsewhere=table)
+    source = replace(
+        merged,
+        sql=f"{sql} AS joined_rows",
+        columns=left.source.columns if kept else merged.columns,
+        made=Joined(
+            left.source.relation,
+            right.source.relation,
+            how,
+            tuple(each.node for each in on.conditions),
+            tuple((ours.key[at], theirs.key[at]) for at in sorted(on.parts)),
+        ),
+    )
     inside = (*left.inside, *_shown(right, on, how))
     return replace(left, source=source, owners=_owners(left, right, on, how), inside=inside)
 
@@ -307,8 +315,8 @@ def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
 
 def _largest(public: Relation, equal: Sequence[Expression]) -> int:
     """Largest number of a public table's rows that match one row, counted there as they are compared."""
-    if public.source.elsewhere is not None:
-        return most_alike(public.source, [column for each in equal if (column := each.column) is not None])
+    if is_of_server(public.source):
+        return most_alike(public.source, [each.node for each in equal if each.node is not None])
     import duckdb
 
     groups = [_compared(each) for each in equal]

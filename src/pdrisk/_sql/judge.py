@@ -16,15 +16,16 @@ from pdrisk._model.arguments import epsilon
 from pdrisk._model.joint import joined
 from pdrisk._model.keys import observed_of_several
 from pdrisk._model.missing_codes import check_levels_are_no_codes
-from pdrisk._model.nodes import Window, below
+from pdrisk._model.nodes import Column, Node, Window, below
 from pdrisk._model.private_keys import judged_groups_shown, share_of_values
 from pdrisk._model.query import Groups, Line, Query, answered_by
+from pdrisk._model.unit import People
+from pdrisk._relations.canonical import canonical
+from pdrisk._relations.pruned import columns_read
 from pdrisk._sql.answers import Answers, Noted, bounded, checked_bounds
 from pdrisk._sql.codes import relation_without_codes
-from pdrisk._sql.columns_read import columns_below
 from pdrisk._sql.day_keys import on_days
 from pdrisk._sql.elsewhere import SourcesElsewhere
-from pdrisk._sql.engine_elsewhere import EngineElsewhere, engine_elsewhere
 from pdrisk._sql.expressions import text
 from pdrisk._sql.grouping import Grouping, key_lists, key_relation, keys_given
 from pdrisk._sql.headings import heading, unique
@@ -47,11 +48,12 @@ from pdrisk._sql.pieces import lowered, quoted
 from pdrisk._sql.reads import DuckDBReads, parts_of
 from pdrisk._sql.refusals import keys_without_groups
 from pdrisk._sql.relations import is_by_person, relation_of
+from pdrisk._sql.resolved import resolved
 from pdrisk._sql.rows import Condition, Rows, condition
+from pdrisk._sql.server_engine import ServerEngine, server_engine
 from pdrisk._sql.settings import Settings
 from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
-from pdrisk._sql.stored import as_remembered
 from pdrisk._sql.tree import Select, Star, reads_several
 from pdrisk._sql.windows import ABOUT_RECORDS
 from pdrisk.engines.sql.duckdb import DuckDBEngine
@@ -61,6 +63,7 @@ from pdrisk.errors import ParameterError
 __all__ = ["judged", "layers_of"]
 
 NOBODY_KNOWN = PeopleAsked()
+NOBODY = People()
 
 
 def judged(
@@ -168,12 +171,13 @@ def judged(
         people=of_people,
         rows=relation.source.rows,
     )
-    engine: DuckDBEngine | EngineElsewhere
+    engine: DuckDBEngine | ServerEngine
     if isinstance(sources, SourcesElsewhere):
-        engine = engine_elsewhere(core, answers, noted, asked, groups, known)
+        engine = server_engine(answers, conditions, noted, asked, groups, known, owners)
     else:
         lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
         engine = DuckDBEngine(relation.source.connection, plan, places, lists, relation.source.origin)
+    asked_nodes = _asked(answers, conditions, noted, known if unit.person else NOBODY)
     names = list(relation.source.columns)
     read = [at for at, name in enumerate(names) if quoted(name) in said]
     query = Query(
@@ -182,13 +186,13 @@ def judged(
         None,
         groups,
         missing,
-        (*(names[at] for at in read), *(() if owners is None else columns_below(relation.source, said))),
+        (*(names[at] for at in read), *(() if owners is None else _columns_below(relation.source, *asked_nodes))),
         source=relation.source.name,
         condition=" AND ".join(each.shown for each in (*relation.inside, *conditions)) or None,
         trusted=answers.given
         or any(each.given for each in (*relation.inside, *conditions))
         or any(each.given for each in answers.noted),
-        said=_canonical(engine.plan, engine.places),
+        said=canonical(relation.source.relation, *asked_nodes, relation.source.zone),
         places=tuple(dict.fromkeys((*read, *(names.index(str(column)) for column in known.columns if unit.person)))),
         releases=releases,
         unit=unit,
@@ -240,10 +244,22 @@ def _layers(nested: Layered, answers: Answers, settings: Settings) -> tuple[Laye
     return tuple(layers)
 
 
-def _canonical(plan: SummaryPlan, places: tuple[int, ...]) -> str:
-    """Text of what is read, by which ledgers remember answers: spelled as in the first edition."""
-    plan = replace(plan, source=as_remembered(plan.source))
-    return repr((plan, places)).replace("(SummaryPlan(", "(Plan(", 1)
+Asked = tuple[list[Node], list[Node], list[list[Node | None]], list[Node]]
+
+
+def _asked(answers: Answers, conditions: Sequence[Condition], noted: Sequence[Noted], people: People) -> Asked:
+    """Conditions, groups, what each line reads, and columns of people, over the columns of the source."""
+    groups = [resolved(group.node, answers.rows) for group in answers.groups if group.node is not None]
+    read = [[None if each is None else each.node for each in (one.argument, one.other, one.filtered)] for one in noted]
+    return [each.node for each in conditions], groups, read, [Column(name) for name in people.columns]
+
+
+def _columns_below(
+    source: Source, where: list[Node], groups: list[Node], read: list[list[Node | None]], people: list[Node]
+) -> list[str]:
+    """Columns of tables that a question reads, in lower case, whatever they are called on the way."""
+    nodes = [*where, *groups, *people, *(node for line in read for node in line if node is not None)]
+    return sorted({lowered(name) for _, name in columns_read(source.relation, nodes)})
 
 
 def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Condition], counted: str) -> Groups | None:

@@ -9,10 +9,10 @@ from fractions import Fraction
 
 from pdrisk._model.query import Query
 from pdrisk._sql.dry_run import computed, described, typed_nothing
-from pdrisk._sql.engine_elsewhere import EngineElsewhere
 from pdrisk._sql.grouping import Grouping
 from pdrisk._sql.layers import NOISY, Layer
 from pdrisk._sql.rows import Relation
+from pdrisk._sql.server_engine import ServerEngine
 from pdrisk.engines.sql.dialect import DuckDBDialect
 from pdrisk.engines.sql.duckdb import DuckDBEngine
 from pdrisk.engines.sql.plan import Counted, Different, Measured, MeasuredPair, Part, SummaryPlan
@@ -30,7 +30,7 @@ class Judged:
 
     Attributes
     ----------
-    engine : DuckDBEngine or EngineElsewhere
+    engine : DuckDBEngine or ServerEngine
         What reads the source for it.
     names : tuple of str
         A name for each line.
@@ -45,7 +45,7 @@ class Judged:
 
     query: Query
     relation: Relation
-    engine: DuckDBEngine | EngineElsewhere
+    engine: DuckDBEngine | ServerEngine
     names: tuple[str, ...]
     groups: tuple[Grouping, ...]
     layers: tuple[Layer, ...]

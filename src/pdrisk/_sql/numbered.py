@@ -10,10 +10,12 @@ from dataclasses import replace
 
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._model.nodes import Column, Constant, Node, Window, below, is_given, mapped
+from pdrisk._relations.owners import Owners
+from pdrisk._relations.plan import Numbered, Windowed
 from pdrisk._sql.headings import heading
 from pdrisk._sql.joins import conjuncts
-from pdrisk._sql.owners import Owners
 from pdrisk._sql.pieces import Expression, lowered, quoted
+from pdrisk._sql.resolved import resolved
 from pdrisk._sql.rows import Relation, Rows, aliases_of, column_of, condition, named, starred
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.tree import Select, Star
@@ -93,8 +95,10 @@ def numbered(select: Select, relation: Relation, sources: Sources, label_of: str
     windows = list(dict.fromkeys(part for node in nodes for part in below(node) if isinstance(part, Window)))
     names = {window: unused(heading(window), (), taken) for window in windows}
     written, numbers, types = [], set[str](), dict[str, str]()
+    planned = list[tuple[str, Windowed]]()
     for window, name in names.items():
         number, is_number = _written(window, base, sources)
+        planned.append((name, _planned(window, base, sources)))
         written.append(f"CAST({number.sql} AS {number.type}) AS {quoted(name)}")
         types[name] = number.type
         numbers |= {name} if is_number else set()
@@ -102,6 +106,7 @@ def numbered(select: Select, relation: Relation, sources: Sources, label_of: str
         base.source,
         sql=f"(SELECT *, {', '.join(written)} FROM {base.source.sql} AS rows_of_people) AS rows_numbered",
         columns={**base.source.columns, **types},
+        made=Numbered(base.source.relation, tuple(planned)),
     )
     added = tuple(
         (name, replace(column_of(name, types[name], source), given=is_given(window))) for window, name in names.items()
@@ -158,6 +163,17 @@ def _written(window: Window, base: Relation, sources: Sources) -> tuple[Expressi
     sql = f"{found.sql} OVER (PARTITION BY {partition} ORDER BY {', '.join(order)})"
     is_number = call.name == "row_number" and set(by) == set(base.owners.key)
     return replace(found, sql=sql, type=COMPARED[found.kind] or found.type), is_number
+
+
+def _planned(window: Window, base: Relation, sources: Sources) -> Windowed:
+    """A window that `_written` has judged, as a part of a plan."""
+    rows = Rows(base, {})
+    return Windowed(
+        window.function.name,
+        tuple(resolved(each, rows) for each in window.function.arguments),
+        tuple(str(named(each, rows).column) for each in window.partitions),
+        tuple((resolved(each, rows), sources.settings.order(how)) for each, how in window.order),
+    )
 
 
 def _told_apart(name: str, base: Relation) -> list[str]:

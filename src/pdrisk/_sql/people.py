@@ -19,8 +19,8 @@ from pdrisk._model.unit_errors import (
     row_of_one_table,
 )
 from pdrisk._model.unit_label import checked_label, label_of_nobody
+from pdrisk._relations.owners import Owners
 from pdrisk._sql.answers import Noted
-from pdrisk._sql.owners import Owners
 from pdrisk._sql.pieces import lowered, may_be_nan, quoted
 from pdrisk._sql.rows import Relation
 from pdrisk._sql.source import Source

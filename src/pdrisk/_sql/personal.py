@@ -12,14 +12,17 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
-from pdrisk._model.nodes import Call, Column, Constant, Node, Window, below, mapped
+from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below, mapped
+from pdrisk._relations.owners import Owners
+from pdrisk._relations.plan import Aggregated, PerPerson
 from pdrisk._sql.dry_run import types
 from pdrisk._sql.expressions import text, truth
 from pdrisk._sql.grouping import typed_key
 from pdrisk._sql.headings import heading
-from pdrisk._sql.owners import Owners
 from pdrisk._sql.pieces import BIGINT, Expression, lowered, quoted
+from pdrisk._sql.resolved import resolved
 from pdrisk._sql.rows import Condition, Relation, Rows, aliases_of, column_of, condition, named, starred
+from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.statistics import AGGREGATES
 from pdrisk._sql.tree import Select, Star
@@ -36,6 +39,7 @@ EXACT = frozenset(
 SORTED = frozenset(
     {"median", "quantile_cont", "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev"}
 )
+PLANNED = {"count_star": "count", "mean": "avg", "median": "quantile", "quantile_cont": "quantile"}
 LARGEST_SQUARED = 1e150  # farther numbers are moved there, so that no spread overflows
 DIALECT = DuckDBDialect()
 CALL = DIALECT.call
@@ -141,6 +145,8 @@ class _Grouped:
         self.rows = Rows(self.base, aliases_of(self.select))
         self.by: dict[str, str] = {}  # names of groups by the SQL that they are of
         self.keyed: list[str] = []
+        self.nodes: list[tuple[str, Node]] = []
+        self.made: list[tuple[str, Aggregated]] = []
         for label, value in _groups(self.select, self.base, self.rows):
             self._add_group(label, value)
 
@@ -156,6 +162,8 @@ class _Grouped:
             sql, sql_type = group.key_sql, group.type
         self.by[value.sql] = name
         self.keyed.append(sql)
+        assert value.node is not None, "groups are named"
+        self.nodes.append((name, value.node))
         self._add(name, sql, sql_type, value)
 
     def _add(self, name: str, sql: str, sql_type: str, value: Expression) -> None:
@@ -184,7 +192,8 @@ class _Grouped:
             if lowered(label) in self.sources.stated
         }
         source = replace(
-            base.source, sql=sql, columns=self.columns, untyped=frozenset(), whole=frozenset(), is_table=False,
+            base.source, sql=sql, made=PerPerson(base.source.relation, tuple(self.nodes), tuple(self.made)),
+            columns=self.columns, untyped=frozenset(), whole=frozenset(), is_table=False,
             declared=replace(base.source.declared, own=(), schema=()), stated=stated,
         )  # fmt: skip
         columns = []
@@ -235,8 +244,24 @@ class _Grouped:
         if sql not in self.aggregates:
             name = unused(heading(call), (), self.taken)
             self.aggregates[sql] = name
+            self.made.append((name, self._planned(call)))
             self._add(name, sql, sql_type, shown)
         return self.aggregates[sql]
+
+    def _planned(self, call: Call) -> Aggregated:
+        """An aggregate that `_exact` has judged, as a part of a plan."""
+        argument = named(call.arguments[0], self.plain) if call.arguments else None
+        where = None if call.condition is None else resolved(call.condition, self.plain)
+        node, name, universe = None if argument is None else argument.node, call.name, None
+        if name in ("count_if", "countif"):
+            assert node is not None
+            where = node if where is None else Operation("and", (where, node))
+            return Aggregated("count", None, where)
+        if name in ("sum", "avg", "mean") and argument is not None and not _is_whole(argument, self.base.source):
+            universe = argument.range.universe
+        q = float(call.arguments[1].value) if name == "quantile_cont" else 0.5  # type: ignore[union-attr] # checked
+        function = PLANNED.get(name, name)
+        return Aggregated(function, node, where, distinct=call.distinct, q=q, universe=universe)
 
     def _exact(self, call: Call) -> tuple[str, str, Expression]:
         """An aggregate as SQL, its type, and its text."""
@@ -308,15 +333,8 @@ class _Grouped:
         if value.kind != NUMBER:
             raise ParameterError(f"{heading(call)} needs numbers.")
         source, way = self.base.source, "sum" if call.name == "sum" else "mean"
-        whole = None
-        if value.column in source.whole:
-            whole = quoted(str(value.column))
-        elif value.span is not None and BIGINT[0] <= value.span[0] and value.span[1] <= BIGINT[1] and not value.wide:
-            whole = value.sql
-        elif matched := re.fullmatch(r"DECIMAL\((\d+),\d+\)", value.type):
-            whole = value.sql if int(matched[1]) <= 18 else None
-        if whole is not None:
-            one = _if(kept, whole)
+        if _is_whole(value, source):
+            one = _if(kept, quoted(str(value.column)) if value.column in source.whole else value.sql)
             cast = "" if value.type.startswith("DECIMAL") else "HUGEINT"
             total = f"CAST({CALL('sum', f'CAST({one} AS {cast})' if cast else one)} AS DOUBLE)"
             return total if way == "sum" else CALL("/", total, f"CAST({CALL('count', one)} AS DOUBLE)")
@@ -328,6 +346,16 @@ class _Grouped:
                 "numbers, as in SUM(CAST(round(100 * x) AS BIGINT))."
             )
         return number_of_rows(way, _if(kept, value.double), universe, DuckDBDialect())
+
+
+def _is_whole(value: Expression, source: Source) -> bool:
+    """Whether numbers are added exactly as they are."""
+    if value.column in source.whole:
+        return True
+    if value.span is not None:
+        return BIGINT[0] <= value.span[0] and value.span[1] <= BIGINT[1] and not value.wide
+    matched = re.fullmatch(r"DECIMAL\((\d+),\d+\)", value.type)
+    return matched is not None and int(matched[1]) <= 18
 
 
 def _if(kept: list[str], value: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, ZONED
-from pdrisk._model.nodes import MEMBERSHIP, MISSING, Constant
+from pdrisk._model.nodes import MEMBERSHIP, MISSING, Constant, Node
 from pdrisk._sql.ranges import ANYTHING, Range
 from pdrisk._sql.tree import Scalar
 from pdrisk.engines.sql.plan import INFINITY
@@ -96,6 +96,8 @@ class Expression:
         ``sql`` is NULL there. "" where ``sql`` itself says it.
     never_nan : bool
         Whether a number that is no whole one by its type is never NaN.
+    node : Node or None
+        The same over the columns of the source, of a relation's columns and conditions.
     """
 
     sql: str
@@ -114,6 +116,7 @@ class Expression:
     holds: str = ""
     denied: str = ""
     never_nan: bool = False
+    node: Node | None = None
 
     @property
     def condition(self) -> str:

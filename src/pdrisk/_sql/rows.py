@@ -11,15 +11,16 @@ import pandas as pd
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME
 from pdrisk._model.missing_codes import Asked, asked_for_code
 from pdrisk._model.nearest import unknown_column
-from pdrisk._model.nodes import Call, Column, Node, Operation, below, is_given
+from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, below, is_given
+from pdrisk._relations.owners import Owners
 from pdrisk._sql.allowed import check_clock
 from pdrisk._sql.days import day_of
 from pdrisk._sql.expressions import text, truth
 from pdrisk._sql.headings import heading
 from pdrisk._sql.limits import Limit, limits
-from pdrisk._sql.owners import Owners
 from pdrisk._sql.pieces import INTEGERS, Expression, kind_of_type, lowered, number, quoted, written_constant
 from pdrisk._sql.ranges import ANYTHING
+from pdrisk._sql.resolved import resolved
 from pdrisk._sql.source import Source
 from pdrisk._sql.statistics import AGGREGATES
 from pdrisk._sql.tree import Select, Star
@@ -41,18 +42,17 @@ class Condition:
         For people, with the names of parameters instead of their values.
     given : bool
         Whether the value of a parameter is in it.
+    node : Node
+        The same over the columns of the source.
     limits : callable
         What it says of single expressions.
-    node, rows : Node and Rows, or None
-        As it is written, and what names mean in it.
     """
 
     sql: str
     shown: str
     given: bool
+    node: Node = field(default=Constant(True), compare=False, repr=False)
     limits: Callable[[], Iterator[Limit]] = field(default=lambda: iter(()), compare=False, repr=False)
-    node: Node | None = field(default=None, compare=False, repr=False)
-    rows: Rows | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,8 @@ def named(node: Node, scope: Rows) -> Expression:
     found = text(node, scope)
     given = is_given(node) or any(isinstance(part, Column) and scope.column(part).given for part in below(node))
     day = None if given else day_of(node, scope)
-    return replace(found, shown=heading(node, lambda column: scope.column(column).shown), given=given, day=day)
+    shown = heading(node, lambda column: scope.column(column).shown)
+    return replace(found, shown=shown, given=given, day=day, node=resolved(node, scope))
 
 
 def column_of(name: str, sql_type: str, source: Source) -> Expression:
@@ -206,22 +207,25 @@ def column_of(name: str, sql_type: str, source: Source) -> Expression:
     if kind == TEXT:
         # The labels of an ENUM may be people's values: their order is no column's, and DuckDB writes them into errors.
         sql = f"CAST({sql} AS VARCHAR)" if sql_type != "VARCHAR" else sql
-        return Expression(sql, TEXT, "VARCHAR", name, shown=quoted(name))
+        return Expression(sql, TEXT, "VARCHAR", name, shown=quoted(name), node=Column(name))
     if sql_type in ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"):
         # DuckDB 1 fails where TRY_CAST should give NULL.
-        return Expression(f"TRY(TRY_CAST({sql} AS TIMESTAMP))", TIME, "TIMESTAMP", name, shown=quoted(name))
+        cast = f"TRY(TRY_CAST({sql} AS TIMESTAMP))"
+        return Expression(cast, TIME, "TIMESTAMP", name, shown=quoted(name), node=Column(name))
     if name in source.whole:
         whole = sql_type in INTEGERS
-        return Expression(f"CAST({sql} AS DOUBLE)", NUMBER, "DOUBLE", name, shown=quoted(name), never_nan=whole)
+        double = f"CAST({sql} AS DOUBLE)"
+        return Expression(double, NUMBER, "DOUBLE", name, shown=quoted(name), never_nan=whole, node=Column(name))
     found = number(sql, sql_type, name) if kind == NUMBER else Expression(sql, kind, sql_type, name)
-    return replace(found, shown=quoted(name))
+    return replace(found, shown=quoted(name), node=Column(name))
 
 
 def condition(node: Node, scope: Rows) -> Condition:
     """Condition of a WHERE."""
     _check_codes(node, scope)
     found = truth(named(node, scope), "WHERE")
-    return Condition(found.condition, found.shown, found.given, lambda: limits(node, scope), node, scope)
+    assert found.node is not None
+    return Condition(found.condition, found.shown, found.given, found.node, lambda: limits(node, scope))
 
 
 def _check_codes(node: Node, scope: Rows) -> None:

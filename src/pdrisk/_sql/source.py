@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,10 @@ import pandas as pd
 
 from pdrisk._core.universe import Universe
 from pdrisk._model.declarations import Declarations, Known
+from pdrisk._relations.plan import Relation, Scan
 from pdrisk._sql.pieces import lowered, quoted
 from pdrisk._sql.ranges import ANYTHING, Range, range_of
+from pdrisk._sql.stored import as_remembered
 from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.table import SQLTable
 from pdrisk.errors import ParameterError
@@ -58,12 +61,12 @@ class Source:
         Whether nobody is in it, by the caller's word.
     below : frozenset of str
         In lower case, the columns of the tables that it is written out of.
-    elsewhere : SQLTable or None
-        The table itself, if another engine than DuckDB has it; nothing runs ``sql`` then.
     tables : mapping of str to Origin
         Where the tables are that it is written out of, as they stand in FROM.
-    meant : str
-        What another engine than DuckDB has put together, in DuckDB's words.
+    made : Relation or None
+        What it is written out of; None of a stored table.
+    held : mapping of SQLTable
+        The stored tables, if another engine than DuckDB has them; nothing runs ``sql`` then.
     """
 
     sql: str
@@ -83,14 +86,21 @@ class Source:
     asked_as: str = ""
     public: bool = False
     below: frozenset[str] = frozenset()
-    elsewhere: SQLTable | None = None
     tables: Mapping[str, Origin] = field(default_factory=dict)
-    meant: str = ""
+    made: Relation | None = None
+    held: Mapping[str, SQLTable] = field(default_factory=dict)
 
     @property
-    def text(self) -> str:
-        """The SQL of DuckDB that it is, or would be: which columns it reads stands there."""
-        return self.meant or self.sql
+    def relation(self) -> Relation:
+        """What it is, as a plan."""
+        return Scan(as_remembered(self.sql), self._codes()) if self.made is None else self.made
+
+    def _codes(self) -> tuple[tuple[str, tuple[Hashable, ...]], ...]:
+        found = []
+        for name in self.columns if self.declared.speak_of_codes else ():
+            with suppress(ParameterError):  # of a schema that contradicts itself, for whoever reads the column
+                found.append((name, self.known(name).missing))
+        return tuple((name, codes) for name, codes in found if codes)
 
     @property
     def origin(self) -> Origin:

@@ -14,12 +14,12 @@ from pdrisk._model.declarations import Declarations
 from pdrisk._model.kinds import ZONED
 from pdrisk._model.schema import entries_of, people_of_schema
 from pdrisk._pandas.objects import declared_kinds
+from pdrisk._relations.owners import PUBLIC, Owners
 from pdrisk._sql import workspace
 from pdrisk._sql.catalog import VIEW, CatalogEntry, entry_names, found_entry
 from pdrisk._sql.clients import plain_text
 from pdrisk._sql.declared import declared_for, declared_in_file, folded
 from pdrisk._sql.frame_types import plain_frame
-from pdrisk._sql.owners import PUBLIC, Owners
 from pdrisk._sql.parse import parsed
 from pdrisk._sql.pieces import kind_of_type, lowered
 from pdrisk._sql.readable import WHOLE, checked, columns_not_read, described, file_failure

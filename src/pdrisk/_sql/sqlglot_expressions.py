@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import datetime
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final, NoReturn
 
-from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window
+from pdrisk._model.nodes import Call, Case, Column, Constant, Node, Operation, Window
 from pdrisk._sql.calls import percentile_of, rows_of_frame
 from pdrisk._sql.decimals import folded
 from pdrisk._sql.languages import POSTGRES, Language
 from pdrisk._sql.literals import literal
 from pdrisk._sql.parameters import Parameters
 from pdrisk._sql.scalars import Scalars, ScalarsRead
+from pdrisk._sql.sqlglot_functions import Expression, FunctionsOfSqlglot, call
 from pdrisk._sql.sqlglot_names import (
     ADVICE,
     ARITHMETIC,
@@ -26,11 +26,12 @@ from pdrisk._sql.sqlglot_names import (
     OF_ONE,
     OF_PLACES,
     OF_ROWS,
+    OF_TEXT,
     OF_TIMES,
     OF_TWO,
+    OF_TWO_NUMBERS,
     PERCENTILES,
     QUANTILES,
-    is_fractional,
 )
 from pdrisk._sql.statistics import AGGREGATES
 from pdrisk._sql.tree import Order, Select
@@ -38,11 +39,10 @@ from pdrisk.errors import ParameterError
 
 __all__ = ["PLACE", "Expression", "ExpressionsOfSqlglot"]
 
-Expression = Any  # a node of sqlglot, which is imported where a query is read
 PLACE: Final = "pdrisk_parameter_"  # before the number of a parameter without a name
 
 
-class ExpressionsOfSqlglot(ABC):
+class ExpressionsOfSqlglot(FunctionsOfSqlglot):
     """Reader of expressions in a language, with the values of parameters.
 
     Parameters
@@ -108,13 +108,21 @@ class ExpressionsOfSqlglot(ABC):
             "Column": self.column, "Literal": self.constant, "Boolean": self.constant, "Null": self.constant,
             "Paren": self.inner, "And": self.joined, "Or": self.joined, "Not": self.negated, "Neg": self.negated,
             "Is": self.is_null, "In": self.member, "Between": self.between, "Case": self.case, "Cast": self.cast,
-            "Coalesce": self.coalesce, "Nullif": self.nullif, "Round": self.round, "Count": self.count,
+            "TryCast": self.cast, "Coalesce": self.coalesce, "Nullif": self.nullif, "Count": self.count,
+            "If": self.conditional, "NullSafeEQ": self.distinct_from, "NullSafeNEQ": self.distinct_from,
+            "Round": self.round, "Trunc": self.round, "Log": self.logarithm, "Pi": self.pi, "WidthBucket": self.bucket,
+            "Trim": self.trimmed, "Like": self.like, "ILike": self.like, "DPipe": self.joined_text,
+            "Concat": self.joined_text, "Pad": self.padded, "Interval": self.interval, "TimeToStr": self.written_time,
+            "DateTrunc": self.truncated, "DayOfWeek": self.weekday, "TsOrDsAdd": self.days_later,
+            "AddMonths": self.months_later, "DateDiff": self.days_between, "TsOrDsToDate": self.dated,
+            "LastDay": self.last_day, **dict.fromkeys(OF_TEXT, self.of_text),
+            **dict.fromkeys(OF_TWO_NUMBERS, self.of_two_numbers),
             "WithinGroup": self.percentile, "Filter": self.filtered, "Anonymous": self.named, "Array": self.listed,
             "Extract": self.extract, "TimestampTrunc": self.truncated,
             **dict.fromkeys(OF_TIMES, self.of_time),
             "Window": self.window, "Grouping": self.grouping, "Subquery": self.scalar_subquery,
             "Parameter": self.numbered_parameter, "Placeholder": self.placeholder,
-            **dict.fromkeys(COMPARISONS, self.compared), **dict.fromkeys(ARITHMETIC, self.arithmetic),
+            **dict.fromkeys(COMPARISONS, self.compared), **dict.fromkeys(ARITHMETIC, self.computed),
             **dict.fromkeys(OF_ONE, self.of_one), **dict.fromkeys(OF_TWO, self.of_two),
             **dict.fromkeys(OF_NUMBERS, self.of_number), **dict.fromkeys(ENDS, self.end),
             **dict.fromkeys(QUANTILES, self.quantile),
@@ -142,11 +150,8 @@ class ExpressionsOfSqlglot(ABC):
             return Constant(float(written))
         raise ParameterError("a number of the query has an unusual form: write 1, 1.5 or 1e3.")
 
-    def inner(self, node: Expression) -> Node:
-        return self.node(self.only(node, "this").this)
-
-    def two(self, node: Expression, *more: str) -> tuple[Node, Node]:
-        self.only(node, "this", "expression", *more)
+    def two(self, node: Expression) -> tuple[Node, Node]:
+        self.only(node, "this", "expression")
         return self.node(node.this), self.node(node.expression)
 
     def flat(self, node: Expression, name: str) -> list[Expression]:
@@ -171,8 +176,11 @@ class ExpressionsOfSqlglot(ABC):
 
     def is_null(self, node: Expression) -> Node:
         self.only(node, "this", "expression", "negate")
+        if type(node.expression).__name__ == "Boolean":
+            same = Operation("is not distinct from", (self.node(node.this), self.constant(node.expression)))
+            return Operation("not", (same,)) if node.args.get("negate") else same
         if type(node.expression).__name__ != "Null":
-            raise ParameterError("IS is understood before NULL only: write x = true AND x IS NOT NULL, or the like.")
+            raise ParameterError("IS is understood before NULL, TRUE and FALSE only.")
         return Operation("notna" if node.args.get("negate") else "isna", (self.node(node.this),))
 
     def member(self, node: Expression) -> Node:
@@ -186,15 +194,8 @@ class ExpressionsOfSqlglot(ABC):
     def compared(self, node: Expression) -> Node:
         return Operation(COMPARISONS[type(node).__name__], self.two(node))
 
-    def arithmetic(self, node: Expression) -> Node:
-        symbol = ARITHMETIC[type(node).__name__]
-        parts = self.two(node, *(("typed", "safe") if symbol == "/" else ()))
-        if symbol == "/" and self.language.divides_whole and not any(map(is_fractional, (node.this, node.expression))):
-            raise ParameterError(
-                f"{self.language.engine} drops the fraction where it divides whole numbers, and quotients of noisy "
-                "numbers have one: write CAST(a AS DOUBLE PRECISION) / b, or a / 2.0."
-            )
-        return Operation(symbol, parts)
+    def computed(self, node: Expression) -> Node:
+        return self.arithmetic(node, ARITHMETIC[type(node).__name__])
 
     def case(self, node: Expression) -> Node:
         self.only(node, "this", "ifs", "default")
@@ -208,29 +209,6 @@ class ExpressionsOfSqlglot(ABC):
             )
         default = node.args.get("default")
         return Case(tuple(branches), Constant(None) if default is None else self.node(default))
-
-    def cast(self, node: Expression) -> Node:
-        to = self.only(self.only(node, "this", "to").args["to"], "this").this
-        to = getattr(to, "name", str(to))
-        if to == "DOUBLE":
-            return Cast(self.node(node.this), "DOUBLE", False)
-        read = {
-            "DATE": datetime.date.fromisoformat, "TIMESTAMP": datetime.datetime.fromisoformat,
-            "TIMESTAMPNTZ": datetime.datetime.fromisoformat,
-        }.get(to)  # fmt: skip
-        operand = self.node(node.this)
-        if read is None or not isinstance(operand, Constant) or not isinstance(operand.value, str):
-            raise ParameterError(
-                "a cast is one of a noisy number to DOUBLE PRECISION, or of a text that is written out to DATE or "
-                "TIMESTAMP, as in DATE '2020-12-31': make other columns in a view of the database, and ask that."
-            )
-        try:
-            found = read(operand.value)
-        except ValueError:
-            found = None
-        if found is None or getattr(found, "tzinfo", None) is not None:
-            raise ParameterError("a date is written like '2020-12-31', a time like '2020-12-31 23:59:00', zone aside.")
-        return Constant(found)
 
     # What is filled in
 
@@ -266,20 +244,20 @@ class ExpressionsOfSqlglot(ABC):
         name = type(function).__name__
         if name in OF_PLACES:
             self.only(function)
-            call = Call(OF_PLACES[name], ())
+            made = Call(OF_PLACES[name], ())
         elif name in OF_ROWS:
             self.only(function, "this", "offset", "default")
             given = (function.args.get(each) for each in ("this", "offset", "default"))
-            call = _call(OF_ROWS[name], *(self.node(each) for each in given if each is not None))
+            made = call(OF_ROWS[name], *(self.node(each) for each in given if each is not None))
         else:
             found = self.node(function)
             if not isinstance(found, Call):
                 self.refuse(function)
-            call = found
+            made = found
         order = node.args.get("order")
         ordered = [] if order is None else list(map(self.order, self.only(order, "expressions").expressions))
         return Window(
-            replace(call, names=(), condition=condition),
+            replace(made, names=(), condition=condition),
             tuple(map(self.node, node.args.get("partition_by") or ())),
             tuple((each.item, each.how) for each in ordered if each.item is not None),
             self.frame(node.args.get("spec")),
@@ -302,41 +280,8 @@ class ExpressionsOfSqlglot(ABC):
             self.refuse("Window with this frame")
         return f"{kind} BETWEEN {ends[0]} AND {ends[1]}"
 
-    def coalesce(self, node: Expression) -> Node:
-        self.only(node, "this", "expressions")
-        return Operation("coalesce", (self.node(node.this), *self.nodes(node)))
-
-    def nullif(self, node: Expression) -> Node:
-        return _call("nullif", *self.two(node))
-
-    def extract(self, node: Expression) -> Node:
-        self.only(node, "this", "expression")
-        return _call("date_part", Constant(str(node.this.name).lower()), self.node(node.expression))
-
-    def of_time(self, node: Expression) -> Node:
-        of = self.only(node, "this").this
-        if type(of).__name__ == "TsOrDsToDate":  # as sqlglot reads Spark's year(d)
-            of = self.only(of, "this").this
-        return _call("date_part", Constant(OF_TIMES[type(node).__name__]), self.node(of))
-
-    def truncated(self, node: Expression) -> Node:
-        self.only(node, "this", "unit")
-        return _call("date_trunc", Constant(str(node.args["unit"].name).lower()), self.node(node.this))
-
-    def round(self, node: Expression) -> Node:
-        self.only(node, "this", "decimals")
-        digits = node.args.get("decimals")
-        return _call("round", self.node(node.this), *(() if digits is None else (self.node(digits),)))
-
-    def of_number(self, node: Expression) -> Node:
-        return _call(OF_NUMBERS[type(node).__name__], self.inner(node))
-
-    def end(self, node: Expression) -> Node:
-        self.only(node, "this", "expressions", "ignore_nulls")
-        return _call(ENDS[type(node).__name__], self.node(node.this), *self.nodes(node))
-
     def listed(self, node: Expression) -> Node:
-        return _call("list_value", *self.nodes(self.only(node, "expressions", "bracket_notation")))
+        return call("list_value", *self.nodes(self.only(node, "expressions", "bracket_notation")))
 
     # Aggregates
 
@@ -354,14 +299,14 @@ class ExpressionsOfSqlglot(ABC):
         """Aggregate of all values or of different ones."""
         is_distinct = type(argument).__name__ == "Distinct"
         arguments = self.nodes(self.only(argument, "expressions")) if is_distinct else (self.node(argument),)
-        return replace(_call(name, *arguments), distinct=is_distinct)
+        return replace(call(name, *arguments), distinct=is_distinct)
 
     def of_two(self, node: Expression) -> Node:
-        return _call(OF_TWO[type(node).__name__], *self.two(node))
+        return call(OF_TWO[type(node).__name__], *self.two(node))
 
     def quantile(self, node: Expression) -> Node:
         self.only(node, "this", "quantile")
-        return _call(QUANTILES[type(node).__name__], self.node(node.this), self.node(node.args["quantile"]))
+        return call(QUANTILES[type(node).__name__], self.node(node.this), self.node(node.args["quantile"]))
 
     def percentile(self, node: Expression) -> Node:
         self.only(node, "this", "expression")
@@ -370,20 +315,22 @@ class ExpressionsOfSqlglot(ABC):
             self.refuse(node.this)
         q = self.inner(node.this)
         orders = tuple(map(self.order, self.only(node.expression, "expressions").expressions))
-        found = percentile_of(_call(name, q), orders)
+        found = percentile_of(call(name, q), orders)
         if found is None:
             raise ParameterError("a percentile is WITHIN GROUP (ORDER BY x), of one column.")
         return found
 
     def filtered(self, node: Expression) -> Node:
         self.only(node, "this", "expression")
-        call = self.node(node.this)
-        if not isinstance(call, Call) or call.condition is not None:
+        made = self.node(node.this)
+        if not isinstance(made, Call) or made.condition is not None:
             self.refuse(node.this)
-        return replace(call, condition=self.under(node.expression))
+        return replace(made, condition=self.under(node.expression))
 
     def named(self, node: Expression) -> Node:
         self.only(node, "this", "expressions")
+        if (plain := self.plain_function(node)) is not None:
+            return plain
         name = str(node.this).lower()
         name = dict(self.language.functions).get(name, name)
         known = AGGREGATES.get(name)
@@ -402,8 +349,3 @@ class ExpressionsOfSqlglot(ABC):
             return "", self.node(node)
         self.only(node, "this", "expression")
         return str(self.only(node.this, "this", "quoted").this).lower(), self.node(node.expression)
-
-
-def _call(name: str, *arguments: Node) -> Call:
-    """A function of arguments by position."""
-    return Call(name, arguments, ("",) * len(arguments))

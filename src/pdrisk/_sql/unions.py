@@ -8,8 +8,10 @@ from functools import reduce
 
 from pdrisk._model.declarations import Declarations
 from pdrisk._model.kinds import NUMBER, TEXT
+from pdrisk._model.nodes import Cast, Column, Node
+from pdrisk._relations.owners import PUBLIC, Owners
+from pdrisk._relations.plan import Selection, United
 from pdrisk._sql.joins import check_alike, owners_key
-from pdrisk._sql.owners import PUBLIC, Owners
 from pdrisk._sql.pieces import Expression, quoted
 from pdrisk._sql.rows import Condition, Relation, column_of
 from pdrisk._sql.source import Source
@@ -43,12 +45,15 @@ def _pair(left: Relation, right: Relation, sources: Sources) -> Relation:
     merged = read_together(left.source, right.source, sources, "UNION ALL")
     taken: set[str] = set()
     names, firsts, seconds, types = [], [], [], []
+    own_nodes, other_nodes = list[Node](), list[Node]()
     keys = [unused(name, (), taken) for name in ours]
     for name, first_key, second_key in zip(keys, ours, theirs, strict=True):
         check_alike(left, first_key, right, second_key)
         names.append(name)
         firsts.append(quoted(first_key))
         seconds.append(quoted(second_key))
+        own_nodes.append(Column(first_key))
+        other_nodes.append(Column(second_key))
         types.append(left.source.columns[first_key])
     columns: list[tuple[str, str]] = []
     for (label, own), (_, other) in zip(left.columns, right.columns, strict=True):
@@ -60,6 +65,10 @@ def _pair(left: Relation, right: Relation, sources: Sources) -> Relation:
         names.append(name)
         firsts.append(first)
         seconds.append(second)
+        for nodes, value in ((own_nodes, own), (other_nodes, other)):
+            column: Node = Column(value.column)
+            is_double = sql_type == "DOUBLE" and value.kind == NUMBER
+            nodes.append(Cast(column, "DOUBLE", True) if is_double else column)
         types.append(sql_type)
         columns.append((label, name))
     selects = [
@@ -69,6 +78,8 @@ def _pair(left: Relation, right: Relation, sources: Sources) -> Relation:
     ]
     source = replace(
         merged, sql=f"({' UNION ALL '.join(selects)}) AS united_rows", columns=dict(zip(names, types, strict=True)),
+        made=United(tuple(Selection(each.source.relation, tuple(zip(names, nodes, strict=True)))
+                         for nodes, each in ((own_nodes, left), (other_nodes, right)))),
         declared=Declarations(), untyped=frozenset(), whole=frozenset(), is_table=False, stated=left.source.stated,
     )  # fmt: skip
     assert left.owners is not None and right.owners is not None

@@ -8,19 +8,20 @@ from dataclasses import dataclass, field, replace
 from pdrisk._core.universe import Universe
 from pdrisk._model.declarations import Declaration, Declarations
 from pdrisk._model.kinds import TEXT
+from pdrisk._model.nodes import Column, Node
+from pdrisk._relations.owners import Owners
+from pdrisk._relations.plan import Selection
 from pdrisk._sql.codes import relation_without_codes
 from pdrisk._sql.dry_run import types
-from pdrisk._sql.owners import Owners
 from pdrisk._sql.pieces import Expression, kind_of_type, lowered, may_be_nan, quoted
 from pdrisk._sql.rows import Member, Relation, column_of
 from pdrisk._sql.source import Source
 from pdrisk._sql.sources import Sources
 from pdrisk._sql.stored import as_remembered
-from pdrisk._sql.tables_elsewhere import NOT_HERE, written_table
 from pdrisk.engines.sql.plan import INFINITY
 from pdrisk.errors import ParameterError
 
-__all__ = ["conditions", "owners_of", "read_together", "unused", "written_out"]
+__all__ = ["conditions", "node_of", "owners_of", "read_together", "unused", "written_out"]
 
 
 def owners_of(relation: Relation, sources: Sources) -> Owners:
@@ -90,7 +91,7 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
     taken : set of str
         Names in lower case that are in use; those of the new columns come to them.
     """
-    owners, old, first = owners_of(relation, sources), relation.source, len(taken)
+    owners, old = owners_of(relation, sources), relation.source
     columns = _Columns(relation, taken, sources.stated)
     for label, value in relation.columns:
         columns.place(label, value, relation.names)
@@ -104,11 +105,17 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
     kept += [_is_known(name, old.columns[name]) for name in owners.key]
     said = " ".join((*found, *kept))
     missing = old.codes(said)
-    inner = relation_without_codes(old.text, old.columns, missing)
-    made = replace(made, sql=f"(SELECT {', '.join(found)} FROM {inner}{conditions(kept)})")
-    if old.elsewhere is not None:
-        there = written_table(relation, columns.read, owners.key, first)
-        made = replace(made, sql=NOT_HERE, meant=made.sql, elsewhere=there)
+    inner = relation_without_codes(old.sql, old.columns, missing)
+    made = replace(
+        made,
+        sql=f"(SELECT {', '.join(found)} FROM {inner}{conditions(kept)})",
+        made=Selection(
+            old.relation,
+            tuple((name, node_of(value)) for name, value in columns.read.items()),
+            tuple(each.node for each in (*relation.owned, *relation.where)),
+            owners.key,
+        ),
+    )
 
     def moved(label: str, value: Expression) -> tuple[str, Expression]:
         name = columns.names[value.sql if value.column is None else quoted(value.column)]
@@ -137,6 +144,14 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
             *(replace(each, limits=lambda: iter(())) for each in (*relation.owned, *relation.where)),
         ),
     )
+
+
+def node_of(value: Expression) -> Node:
+    """The expression over the columns of the source."""
+    if value.column is not None:
+        return Column(value.column)
+    assert value.node is not None, "columns of relations are named"
+    return value.node
 
 
 def _source(columns: _Columns, old: Source, key: Sequence[str]) -> tuple[Source, list[str]]:
@@ -223,4 +238,5 @@ def read_together(left: Source, right: Source, sources: Sources, how: str) -> So
         stated={**left.stated, **right.stated},
         below=left.below | right.below,
         tables={**left.tables, **right.tables},
+        held={**left.held, **right.held},
     )

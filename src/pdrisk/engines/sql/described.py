@@ -8,13 +8,13 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from pdrisk._core.foreign import shown
 from pdrisk._model.nearest import did_you_mean
+from pdrisk.engines.sql.compiler.values import StoredColumn
 from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.duckdb_types import stored_columns
 from pdrisk.engines.sql.postgres import PostgresDialect
 from pdrisk.engines.sql.postgres_types import CatalogColumn, stored_column
 from pdrisk.engines.sql.spark import SparkDialect, SparkTable, stored_columns_of_spark
 from pdrisk.engines.sql.table import SQLTable
-from pdrisk.engines.sql.values import StoredColumn
 from pdrisk.engines.sql.warehouses import BigQueryDialect, SnowflakeDialect, TrinoDialect, Warehouse
 from pdrisk.errors import ColumnTypeError, ParameterError
 

@@ -31,6 +31,8 @@ class Dialect:
     materialized = "MATERIALIZED "  # before a CTE that is computed once, however often it is read
     stepwise = False  # whether the second pass over all records is a statement of its own, if it may be: see `in_steps`
     orders = True  # whether the engine puts the lines of listed keys in their order; else who fetches them does
+    engine = "this engine"  # for people
+    letters, octets = "LENGTH", "STRLEN"  # functions of the length of a text
     any_order = ""  # behind PARTITION BY, where rows may be numbered in any order; {} stands for their content
 
     @property
@@ -106,6 +108,34 @@ class Dialect:
     def rounded(self, direction: str, value: str) -> str:
         """FLOOR or CEIL of a DOUBLE of any size, as a DOUBLE."""
         return self.call(direction, value)
+
+    def truncated(self, value: str) -> str:
+        """A DOUBLE of any size without its fraction."""
+        return self.call("TRUNC", value)
+
+    def of_text(self, value: str, to: str) -> str:
+        """Number of a text that fits a grammar, in a branch where nothing else is read."""
+        return f"TRY_CAST({value} AS {to})"
+
+    def matches(self, value: str, pattern: str) -> str:
+        """Condition that the whole of a text fits a pattern."""
+        return self.call("REGEXP_FULL_MATCH", value, self.text(pattern))
+
+    def cased(self, how: str, value: str) -> str:
+        """Text in lower or upper letters, each by itself."""
+        return self.call(how.upper(), value)
+
+    def trimmed(self, how: str, value: str, signs: str) -> str:
+        """Text without signs at its ends: TRIM, LTRIM or RTRIM."""
+        return self.call(how.upper(), value, signs)
+
+    def found_at(self, value: str, part: str) -> str:
+        """Place of a text in another, from 1 on; 0 if it is not there."""
+        return self.call("STRPOS", value, part)
+
+    def add_months(self, day: str, months: int) -> str:
+        """A DATE so many months later, the last day of a month that has no such day."""
+        return f"CAST(({day} + INTERVAL '{months}' MONTH) AS DATE)"
 
     def whole_double(self, value: str) -> str:
         """A whole DOUBLE below 2**106 as a wide number, exactly: by two halves, for casts may keep some digits only."""
@@ -206,6 +236,15 @@ class Dialect:
     def scaled(self, value: str, factor: float, *, divides: bool = False) -> str:
         """Product of a DOUBLE and a positive number, or their quotient, which is then rounded to a whole number."""
         return self.infix(value, "/" if divides else "*", self.number(factor))
+
+    def quantile(self, value: str, q: float) -> str:
+        """Quantile of the values of a group, between its two nearest ones."""
+        return self.call("QUANTILE_CONT", value, self.number(q))
+
+    def spread(self, name: str, value: str) -> str:
+        """VAR_SAMP, VAR_POP, STDDEV_SAMP or STDDEV_POP of a group's values, sorted: no order changes a digit."""
+        values = self.call("LIST_SORT", self.call("LIST", value), "'ASC'", "'NULLS LAST'")
+        return self.call("LIST_AGGREGATE", values, f"'{name}'")
 
     def nearest_whole(self, value: str) -> str:
         """BIGINT nearest to a DOUBLE, halves to even."""

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from pdrisk.engines.sql.compiler.values import StoredColumn
 from pdrisk.engines.sql.dialect import DuckDBDialect
-from pdrisk.engines.sql.values import StoredColumn
 
 __all__ = ["stored_columns"]
 

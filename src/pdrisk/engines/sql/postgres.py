@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import threading
 import weakref
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from pdrisk.engines.sql.dialect import TEXT, Dialect
+from pdrisk.engines.sql.letters import letters_cased
 from pdrisk.engines.sql.ordered import Lists
 from pdrisk.engines.sql.reading import Columns
 from pdrisk.errors import ParameterError
@@ -98,6 +100,8 @@ class PostgresDialect(Dialect):
     decided beforehand. Functions and operators need no schema before them: `reading` sets where they are looked for.
     """
 
+    engine = "PostgreSQL"
+    letters, octets = "CHAR_LENGTH", "OCTET_LENGTH"
     by_rank = True
     stepwise = True  # several processes read no pass that knows what another one in the same statement found
     double_type = "DOUBLE PRECISION"
@@ -106,11 +110,22 @@ class PostgresDialect(Dialect):
     # column is folded to NULL before it runs.
     once = ("CASE WHEN false THEN clock_timestamp() END AS computed_once",)
 
+    def call(self, name: str, *arguments: str) -> str:  # noqa: D102
+        if name == "LOG2":
+            return self.infix(self.call("LN", *arguments), "/", self.number(math.log(2)))
+        return super().call(name, *arguments)
+
     def at_ranks(self, value: str, n: str, first: str, last: str) -> str:
         """One sort for all ranks: the share (k - 1/2) / n gives rank k, far from any rounding."""
         share = self.infix(self.infix(self.double("place"), "-", self.number(0.5)), "/", self.double(n))
         shares = f"ARRAY(SELECT {share} FROM generate_series({first}, {last}) AS places (place))"
         return f"percentile_disc({shares}) WITHIN GROUP (ORDER BY {value})"
+
+    def quantile(self, value: str, q: float) -> str:  # noqa: D102
+        return f"percentile_cont({self.number(q)}) WITHIN GROUP (ORDER BY {value})"
+
+    def spread(self, name: str, value: str) -> str:  # noqa: D102
+        return f"{name}({value} ORDER BY {value})"
 
     def scaled(self, value: str, factor: float, *, divides: bool = False) -> str:  # noqa: D102
         product = super().scaled(value, factor, divides=divides)
@@ -138,6 +153,23 @@ class PostgresDialect(Dialect):
 
     def exact_text(self, value: str) -> str:  # noqa: D102
         return f'(CAST({value} AS TEXT) COLLATE "C")'
+
+    def of_text(self, value: str, to: str) -> str:  # noqa: D102
+        return f"CAST({value} AS {to})"
+
+    def matches(self, value: str, pattern: str) -> str:  # noqa: D102
+        return f"({value} ~ {self.text(f'^(?:{pattern})$')})"
+
+    def cased(self, how: str, value: str) -> str:
+        """Letters of ASCII by the server, whatever its locale knows of others; those by a table."""
+        text = self.exact_text(value)
+        return (
+            f"(CASE WHEN OCTET_LENGTH({value}) = CHAR_LENGTH({value}) THEN {self.call(how.upper(), text)} "
+            f"ELSE {self.call('TRANSLATE', text, *map(self.text, letters_cased(how)))} END)"
+        )
+
+    def trimmed(self, how: str, value: str, signs: str) -> str:  # noqa: D102
+        return self.call({"trim": "BTRIM"}.get(how, how.upper()), value, signs)
 
     def part_of_day(self, unit: str, day: str) -> str:  # noqa: D102
         return f"EXTRACT({ {'dayofyear': 'DOY'}.get(unit, unit.upper()) } FROM {day})"

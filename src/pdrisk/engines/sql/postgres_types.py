@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
+from pdrisk.engines.sql.compiler.values import StoredColumn
 from pdrisk.engines.sql.postgres import PostgresDialect
-from pdrisk.engines.sql.values import StoredColumn
 
 __all__ = ["CatalogColumn", "stored_column"]
 

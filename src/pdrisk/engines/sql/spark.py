@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
+from pdrisk.engines.sql.compiler.values import StoredColumn
 from pdrisk.engines.sql.dialect import TEXT, WHOLE, Dialect
 from pdrisk.engines.sql.kept import is_drawn_at_once, is_read_once, of_records
+from pdrisk.engines.sql.letters import letters_cased
 from pdrisk.engines.sql.plan import SummaryPlan
 from pdrisk.engines.sql.reading import Columns, Fetch, statements
 from pdrisk.engines.sql.render import records_read
 from pdrisk.engines.sql.spark_files import finds_the_same
 from pdrisk.engines.sql.table import SQLTable
-from pdrisk.engines.sql.values import StoredColumn
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class SparkDialect(Dialect):
     user's own could stand in for them.
     """
 
+    engine = "Spark"
+    letters, octets = "CHAR_LENGTH", "OCTET_LENGTH"
     text_type = "STRING"
     materialized = ""  # Spark puts a CTE wherever it is read
     any_order = " ORDER BY NULL"
@@ -85,6 +88,27 @@ class SparkDialect(Dialect):
 
     def nearest_whole(self, value: str) -> str:  # noqa: D102
         return f"CAST({self.call('RINT', value)} AS BIGINT)"
+
+    def truncated(self, value: str) -> str:  # noqa: D102
+        sides = (self.rounded(direction, value) for direction in ("CEIL", "FLOOR"))
+        return "(CASE WHEN {} < {} THEN {} ELSE {} END)".format(value, self.number(0.0), *sides)
+
+    def matches(self, value: str, pattern: str) -> str:  # noqa: D102
+        return self.call("RLIKE", value, self.text(f"^(?:{pattern})$"))
+
+    def cased(self, how: str, value: str) -> str:
+        """Each letter by itself: Spark's own functions make two of some, and look at those around others."""
+        return self.call("TRANSLATE", value, *map(self.text, letters_cased(how)))
+
+    def trimmed(self, how: str, value: str, signs: str) -> str:  # noqa: D102
+        side = {"trim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}[how]
+        return f"TRIM({side} {signs} FROM {value})"
+
+    def found_at(self, value: str, part: str) -> str:  # noqa: D102
+        return self.call("INSTR", value, part)
+
+    def add_months(self, day: str, months: int) -> str:  # noqa: D102
+        return self.call("ADD_MONTHS", day, f"{months}")
 
     def rounded(self, direction: str, value: str) -> str:
         """FLOOR or CEIL by RINT: Spark's own give a BIGINT, which fails for large values."""
@@ -124,6 +148,21 @@ class SparkDialect(Dialect):
 
     def first_day(self, unit: str, day: str) -> str:  # noqa: D102
         return self.call("TRUNC", day, self.text(unit))
+
+    def quantile(self, value: str, q: float) -> str:  # noqa: D102
+        return self.call("PERCENTILE", value, f"{q!r}D")
+
+    def spread(self, name: str, value: str) -> str:
+        """The sum of squares of the distances from the mean, one value after the other."""
+        values, zero = self.call("ARRAY_SORT", self.call("ARRAY_AGG", value)), self.number(0.0)
+        n = self.double(self.call("SIZE", values))
+        total = self.call("AGGREGATE", values, zero, "(sum, each) -> sum + each")
+        distances = self.call("TRANSFORM", values, f"each -> each - ({total} / {n})")
+        squares = self.call("AGGREGATE", distances, zero, "(sum, each) -> sum + each * each")
+        least, off = (1, 1) if name.endswith("samp") else (0, 0)
+        found = f"{squares} / ({n} - {self.number(float(off))})"
+        found = self.call("SQRT", found) if name.startswith("stddev") else found
+        return f"(CASE WHEN {self.call('SIZE', values)} > {least} THEN {found} END)"
 
     def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
         """One parameter for all, so that a million keys are no million expressions; no setting reads escapes in it.

@@ -24,6 +24,8 @@ from pdrisk._model.rowwise.families import UNITS, as_number
 from pdrisk._model.unit import Secret
 from pdrisk.engines.base import GroupSizes, Origin, Reading
 from pdrisk.engines.numpy.frame import ANYTHING
+from pdrisk.engines.sql.compiler.rows import RowSQL
+from pdrisk.engines.sql.compiler.values import StoredColumn, Value
 from pdrisk.engines.sql.dialect import DOUBLE, WHOLE, Dialect
 from pdrisk.engines.sql.dialect import TEXT as CARRIED_TEXT
 from pdrisk.engines.sql.plan import (
@@ -39,8 +41,6 @@ from pdrisk.engines.sql.plan import (
     for_query,
 )
 from pdrisk.engines.sql.reading import Fetch, group_sizes, read, statements
-from pdrisk.engines.sql.rowwise import RowSQL
-from pdrisk.engines.sql.values import StoredColumn, Value
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["AnswerReading", "SQLTable", "TableEngine", "group_sql", "listed_keys", "only_for_frames", "plain_keys"]

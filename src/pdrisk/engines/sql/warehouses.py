@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from pdrisk.engines.sql.compiler.values import StoredColumn
 from pdrisk.engines.sql.dialect import Dialect
-from pdrisk.engines.sql.values import StoredColumn
 from pdrisk.errors import ParameterError
 
 __all__ = ["BigQueryDialect", "SnowflakeDialect", "TrinoDialect", "Warehouse"]

@@ -1,4 +1,4 @@
-"""Engine for a SELECT from a table of another engine than DuckDB, with the meaning that it has on DuckDB."""
+"""Engine for a SELECT from tables of another engine than DuckDB, with the meaning that it has on DuckDB."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pdrisk._guard import guarded
 from pdrisk._model.nodes import Column, Node
 from pdrisk._model.query import Groups, Query
 from pdrisk._model.unit import People
-from pdrisk._sql.answers import Answers, Noted, counting
+from pdrisk._relations.owners import Owners
+from pdrisk._sql.answers import Answers, Noted
 from pdrisk._sql.reads import parts_of
-from pdrisk._sql.rows import Relation, Rows
-from pdrisk._sql.rows_elsewhere import NO_LITERAL, RowsElsewhere
-from pdrisk._sql.tables_elsewhere import table_of
-from pdrisk._sql.tree import Select
+from pdrisk._sql.resolved import resolved
+from pdrisk._sql.rows import Condition
+from pdrisk._sql.servers import compiled
 from pdrisk.engines.base import GroupSizes, Origin
+from pdrisk.engines.sql.compiler.rows import RowSQL
 from pdrisk.engines.sql.plan import PeopleRead, SummaryPlan, combined, for_query
 from pdrisk.engines.sql.reading import TableReading, group_sizes, read
-from pdrisk.engines.sql.rowwise import RowSQL
 from pdrisk.engines.sql.table import SQLTable, group_sql, listed_keys, plain_keys
 
-__all__ = ["EngineElsewhere", "engine_elsewhere"]
+__all__ = ["ServerEngine", "server_engine"]
 
 
 @dataclass(frozen=True)
-class EngineElsewhere:
+class ServerEngine:
     """Engine of a table that is not DuckDB's, with the plan of one query.
 
     Attributes
@@ -40,11 +40,8 @@ class EngineElsewhere:
     carried : list of list, or None
         The parameters of ``plan.keys``; None for those observed.
     rows : RowSQL
-        Its columns.
+        Its columns, and its groups by the names in ``groups``.
     groups : Groups or None
-        Those of the query, by the names of their columns in the table.
-    literals : tuple of tuple or None
-        For each group what its numbers stand for; None where they are values.
     """
 
     table: SQLTable
@@ -53,7 +50,6 @@ class EngineElsewhere:
     carried: list[list[Any]] | None
     rows: RowSQL
     groups: Groups | None
-    literals: tuple[tuple[Any, ...] | None, ...]
 
     @property
     def origin(self) -> Origin:
@@ -81,7 +77,7 @@ class EngineElsewhere:
         plan, carried = for_query(self.plan, query, self.places), self.carried
         keys = None if query.groups is None else query.groups.keys
         if self.groups is not None and self.groups.is_private:
-            relation, carried = _listed(self.rows, replace(self.groups, keys=keys), self.literals)
+            relation, carried = listed_keys(self.rows, replace(self.groups, keys=keys))
             plan = replace(plan, keys=relation)
         with self.table.reading(plan, carried) as (fetch, own):
             parts, found = read(fetch, own, carried, self.table.dialect)
@@ -94,29 +90,26 @@ class EngineElsewhere:
     def _plain(self, lists: Sequence[list[Any]]) -> list[list[Any]]:
         """Keys that occur, a list for each column, as plain values."""
         columns = () if self.groups is None else self.groups.columns
-        plain = (plain_keys(self.rows.same(column), keys) for column, keys in zip(columns, lists, strict=True))
-        return [
-            keys if known is None else [None if each is None else known[each] for each in keys]
-            for keys, known in zip(plain, self.literals, strict=True)
-        ]
+        return [plain_keys(self.rows.same(column), keys) for column, keys in zip(columns, lists, strict=True)]
 
 
-def engine_elsewhere(
-    select: Select,
+def server_engine(
     answers: Answers,
+    conditions: Sequence[Condition],
     noted: Sequence[Noted],
     query: Query,
     groups: Groups | None,
     people: People,
-) -> EngineElsewhere:
-    """Engine for a judged SELECT from another engine's table.
+    owners: Owners | None,
+) -> ServerEngine:
+    """Engine for a judged SELECT from another engine's tables.
 
     Parameters
     ----------
-    select : Select
-        The one that reads people.
     answers : Answers
         What names mean in it, of what its FROM gives.
+    conditions : sequence of Condition
+        Those of the query's WHERE, and of the rows that FROM gives.
     noted : sequence of Noted
         What it asks for.
     query : Query
@@ -124,100 +117,78 @@ def engine_elsewhere(
     groups : Groups or None
         Its groups, and their keys as DuckDB has them.
     people : People
+    owners : Owners or None
+        Whose rows FROM gives, where it puts several tables together.
 
     Raises
     ------
     ParameterError
         If the engine cannot be asked for it with the meaning that it has on DuckDB.
     """
-    relation = answers.relation
-    table = table_of(relation.source)
-    reads = ReadsElsewhere(relation, table, query.unit.is_of_people)
-    parts, places = combined(list(parts_of(noted, query, reads)))
+    table, rows = compiled(answers.relation.source)
+    parts, places = combined(list(parts_of(noted, query, ServerReads(rows, query.unit.is_of_people))))
     names = tuple(group.column or f"group {at} of GROUP BY" for at, group in enumerate(answers.groups))
-    literals = []
     for name, group in zip(names, answers.groups, strict=True):
-        reads.rows.known[name], own = reads.written.group(group, answers.rows)
-        literals.append(own)
+        if group.column is None:
+            assert group.node is not None
+            rows.known[name] = rows.value(resolved(group.node, answers.rows))
     stored = None if groups is None else replace(groups, columns=names)
-    keys, carried = _listed(reads.rows, stored, literals)
+    keys, carried = listed_keys(rows, stored)
     people_read = None
     if query.unit.is_of_people:
-        ids = tuple(reads.rows.told_apart(column) for column in people.columns)
-        people_read = PeopleRead(ids, query.unit, people.secret().hex())
-    where = [reads.written.holds(each) for each in relation.where]
-    where += [] if select.where is None else [reads.truth(select.where)]
+        ids = tuple(rows.told_apart(column) for column in people.columns)
+        have_one = owners is not None and owners.is_proven and owners.most == 1
+        people_read = PeopleRead(ids, query.unit, people.secret().hex(), have_one)
     plan = SummaryPlan(
         table.source,
         (),
-        tuple(where),
-        tuple(group_sql(reads.rows, name)[0] for name in names),
+        tuple(rows.condition(each.node) for each in conditions),
+        tuple(group_sql(rows, name)[0] for name in names),
         keys,
         parts,
         people_read,
     )
-    return EngineElsewhere(table, plan, places, carried, reads.rows, stored, tuple(literals))
+    return ServerEngine(table, plan, places, carried, rows, stored)
 
 
-def _listed(
-    rows: RowSQL, groups: Groups | None, literals: Sequence[tuple[Any, ...] | None]
-) -> tuple[str | None, list[list[Any]] | None]:
-    """As `listed_keys`, literals by their places."""
-    if groups is None or groups.keys is None:
-        return None, None
-    columns = []
-    for keys, known in zip(zip(*groups.keys, strict=True), literals, strict=True):
-        places = {each: at for at, each in enumerate(known or ())}
-        columns.append(
-            keys if known is None else [None if each is None else places.get(each, NO_LITERAL) for each in keys]
-        )
-    return listed_keys(rows, replace(groups, keys=tuple(zip(*columns, strict=True))))
-
-
-class ReadsElsewhere:
+class ServerReads:
     """Writer of the arguments of aggregates for an engine of SQL."""
 
-    def __init__(self, relation: Relation, table: SQLTable, of_people: bool) -> None:
-        self.scope = Rows(relation, {})
-        self.of_people = of_people
-        self.written = RowsElsewhere(table, relation.source)
-        self.rows = self.written.rows
+    def __init__(self, rows: RowSQL, of_people: bool) -> None:
+        self.rows, self.of_people = rows, of_people
 
     def condition(self, noted: Noted) -> str | None:
         """The FILTER; None without one."""
-        call = counting(noted.call)
-        return None if call.condition is None else self.truth(call.condition)
+        return None if noted.filtered is None else self.rows.condition(noted.filtered.node)
 
     def key(self, noted: Noted) -> str:
         """The argument, with one value for all values that are equal, without the FILTER."""
-        return self.rows.told_apart(self.written.column(_arguments(noted)[0], self.scope))
+        return self.rows.told_apart(self._label(noted))
 
     def present(self, noted: Noted) -> str | None:
         """Whether a record has a value; None for COUNT(*)."""
-        if noted.argument is None:
-            return None
-        (argument,) = _arguments(noted)
-        if isinstance(argument, Column):
-            return self.rows.present(self.written.column(argument, self.scope))
-        return f"({self.written.number(argument, self.scope)} <= {self.rows.dialect.infinity})"
+        return None if noted.argument is None else self.rows.present(self._label(noted))
 
     def numbers(self, noted: Noted) -> tuple[str, ...]:
         """The arguments as DOUBLE, without the FILTER."""
-        return tuple(self.written.number(each, self.scope) for each in _arguments(noted))
+        return tuple(self.rows.number(_node(each.node)) for each in (noted.argument, noted.other) if each is not None)
 
     def stored(self, noted: Noted) -> str | None:
         """Identifier of the column, if the argument is a column and nothing else; else None."""
-        (argument, *_) = _arguments(noted)
-        if self.of_people or not isinstance(argument, Column):
+        node = _node(None if noted.argument is None else noted.argument.node)
+        if self.of_people or not isinstance(node, Column):
             return None
-        return self.rows.stored_number(self.written.column(argument, self.scope))
+        return self.rows.stored_number(node.name)
 
-    def truth(self, node: Node) -> str:
-        """A condition, NULL where it is unknown."""
-        return self.written.truth(node, self.scope)
+    def _label(self, noted: Noted) -> Any:
+        """Label of the argument, under which the rows know it."""
+        node = _node(None if noted.argument is None else noted.argument.node)
+        if isinstance(node, Column):
+            return node.name
+        self.rows.known.setdefault(node, self.rows.value(node))
+        return node
 
 
-def _arguments(noted: Noted) -> list[Node]:
-    """Arguments of an aggregate."""
-    call = counting(noted.call)
-    return list(call.arguments[: 1 if noted.other is None else 2])
+def _node(node: Node | None) -> Node:
+    assert node is not None, "arguments are named"
+    return node

@@ -8,27 +8,31 @@ from __future__ import annotations
 from typing import Final
 
 from pdrisk._model.rowwise.families import UNITS
+from pdrisk.engines.sql.compiler.values import BIGINT, Value
 from pdrisk.engines.sql.dialect import Dialect
-from pdrisk.engines.sql.values import BIGINT, Value
 
-__all__ = ["BEGINNINGS", "PARTS", "beginning_of", "part_of"]
+__all__ = ["BEGINNINGS", "PARTS", "beginning_of", "days_since", "part_of"]
 
 OF_DAYS: Final = {
     "year": (1, 9999), "quarter": (1, 4), "month": (1, 12), "week": (1, 53), "day": (1, 31), "dayofyear": (1, 366),
 }  # fmt: skip
-OF_CLOCK: Final = {"hour": (0, 23), "minute": (0, 59)}
+OF_CLOCK: Final = {"hour": (0, 23), "minute": (0, 59), "second": (0, 59)}
+ABOVE: Final = {"hour": "day", "minute": "hour", "second": "minute"}
 PARTS: Final = {**OF_DAYS, **OF_CLOCK}
-CLOCK: Final = {"day": UNITS["D"], "hour": 3600 * UNITS["s"], "minute": 60 * UNITS["s"], "second": UNITS["s"]}
-BEGINNINGS: Final = ("year", "quarter", "month", "week", *CLOCK)
+CLOCK: Final = {
+    "day": UNITS["D"], "hour": 3600 * UNITS["s"], "minute": 60 * UNITS["s"], "second": UNITS["s"],
+    "microsecond": UNITS["us"],
+}  # fmt: skip
+BEGINNINGS: Final = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 MONDAY: Final = 3  # days from a Monday to 1970-01-01
 
 
 def part_of(dialect: Dialect, unit: str, time: Value) -> Value:
     """Part of a time, as EXTRACT has it: one of `PARTS`, a whole number. A week is that of ISO 8601."""
     if unit in OF_DAYS:
-        sql = dialect.part_of_day(unit, dialect.day(_days(dialect, time)))
+        sql = dialect.part_of_day(unit, dialect.day(days_since(dialect, time)))
         return Value(f"CAST({sql} AS BIGINT)", span=OF_DAYS[unit])
-    within = _above(dialect, time.sql, CLOCK["day" if unit == "hour" else "hour"] // time.unit)
+    within = _above(dialect, time.sql, CLOCK[ABOVE[unit]] // time.unit)
     return Value(_quotient(dialect, within, CLOCK[unit] // time.unit), span=OF_CLOCK[unit])
 
 
@@ -37,7 +41,7 @@ def beginning_of(dialect: Dialect, unit: str, time: Value) -> Value:
     if unit in CLOCK:
         sql = dialect.infix(time.sql, "-", _above(dialect, time.sql, max(CLOCK[unit] // time.unit, 1)))
     else:
-        days = _days(dialect, time)
+        days = days_since(dialect, time)
         if unit == "week":
             days = dialect.infix(days, "-", _above(dialect, dialect.infix(days, "+", dialect.whole(MONDAY)), 7))
         else:
@@ -46,7 +50,7 @@ def beginning_of(dialect: Dialect, unit: str, time: Value) -> Value:
     return Value(sql, time.family, (-BIGINT - 1, BIGINT), time.unit)
 
 
-def _days(dialect: Dialect, time: Value) -> str:
+def days_since(dialect: Dialect, time: Value) -> str:
     """Whole days since 1970."""
     per_day = UNITS["D"] // time.unit
     return _quotient(dialect, dialect.infix(time.sql, "-", _above(dialect, time.sql, per_day)), per_day)

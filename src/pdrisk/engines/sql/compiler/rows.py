@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, ZONED
+from pdrisk._model.kinds import DATE, DURATION, NOTHING, NUMBER, TEXT, ZONED
 from pdrisk._model.nodes import (
     CONDITIONS,
     LOGIC,
@@ -26,6 +26,7 @@ from pdrisk._model.nodes import (
     SIGNS,
     Call,
     Case,
+    Cast,
     Column,
     Constant,
     Node,
@@ -36,11 +37,28 @@ from pdrisk._model.nodes import (
 from pdrisk._model.rowwise import Derived
 from pdrisk._model.rowwise.decide import folded
 from pdrisk._model.rowwise.families import UNITS, family, of_values
-from pdrisk.engines.sql.calendar import beginning_of, part_of
-from pdrisk.engines.sql.comparing import beside, beside_constant, is_present, one_of, without_nan
-from pdrisk.engines.sql.computing import arithmetic
+from pdrisk.engines.sql.compiler.casts import cast
+from pdrisk.engines.sql.compiler.comparisons import beside, beside_constant, is_present, one_of, without_nan
+from pdrisk.engines.sql.compiler.computing import arithmetic
+from pdrisk.engines.sql.compiler.numbers import of_numbers
+from pdrisk.engines.sql.compiler.refusals import refuse
+from pdrisk.engines.sql.compiler.texts import TEXTUAL, of_text
+from pdrisk.engines.sql.compiler.times import TEMPORAL, days_later, difference, moved, of_times
+from pdrisk.engines.sql.compiler.values import (
+    BIGINT,
+    StoredColumn,
+    Value,
+    as_double,
+    checked,
+    constant,
+    dtype_of,
+    has_column,
+    literal,
+    moment,
+    quantity,
+    unified,
+)
 from pdrisk.engines.sql.dialect import Dialect
-from pdrisk.engines.sql.values import BIGINT, StoredColumn, Value, as_double, checked, constant, has_column, quantity
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["RowSQL"]
@@ -59,6 +77,10 @@ class RowSQL:
     derived : tuple of Derived
         Columns that are computed.
     dialect : Dialect
+    known : dict of Value
+        Columns that were written before, by label: those of a relation that is no stored table, too.
+    exact : mapping of StoredColumn
+        Those that tell the values of such columns apart that are rounded.
     """
 
     columns: Mapping[Any, StoredColumn]
@@ -66,6 +88,7 @@ class RowSQL:
     derived: tuple[Derived, ...]
     dialect: Dialect
     known: dict[Hashable, Value] = field(default_factory=dict, repr=False)
+    exact: Mapping[Hashable, StoredColumn] = field(default_factory=dict, repr=False)
 
     def condition(self, node: Node) -> str:
         """A filter as a BOOLEAN: true where it is known to be true, else false or NULL.
@@ -124,16 +147,28 @@ class RowSQL:
         return value
 
     def is_of_days(self, label: Hashable) -> bool:
-        """Whether a column is one of dates as it is stored."""
-        column = self.columns.get(label)
-        return column is not None and column.is_of_days and not any(each.name == label for each in self.derived)
+        """Whether a column is one of dates, without a time of day."""
+        return self.column(label).is_day
 
     def told_apart(self, label: Hashable) -> str:
         """Values of a column as in `same`, without rounding."""
-        column, value = self.columns.get(label), self.same(label)
-        if column is None or column.exact is None or any(each.name == label for each in self.derived):
-            return value.sql
-        return f"(CASE WHEN {value.sql} IS NOT NULL THEN {column.exact} END)"
+        value, exact = self.same(label), self.exact_of(label)
+        return value.sql if exact is None else f"(CASE WHEN {value.sql} IS NOT NULL THEN {exact} END)"
+
+    def exact_of(self, label: Hashable) -> str | None:
+        """What tells values of a column apart that are rounded; None where none are."""
+        if any(each.name == label for each in self.derived):
+            return None
+        column = self.columns.get(label) or self.exact.get(label)
+        return None if column is None else column.exact
+
+    def stored(self, label: Hashable) -> StoredColumn:
+        """A column of a relation as one of a table, for the methods of Datasets."""
+        if label in self.columns:
+            return self.columns[label]
+        value = self.column(label)
+        kind = "date" if value.is_day else value.family
+        return StoredColumn(value.sql, value.sql, dtype_of(value), kind, self.exact_of(label))
 
     # --- Columns ------------------------------------------------------------------------------------------------------
 
@@ -158,7 +193,7 @@ class RowSQL:
         kind = getattr(plain, "kind", "")
         if name in (DATE, ZONED):
             unit = UNITS[getattr(dtype, "unit", None) or np.datetime_data(dtype)[0]]
-            return Value(column.value, name, (-BIGINT - 1, BIGINT), unit)
+            return Value(column.value, name, (-BIGINT - 1, BIGINT), unit, is_day=column.is_of_days)
         if name == NUMBER and kind == "b":
             return Value(column.value, NUMBER, is_truth=True)
         if name == NUMBER and kind in "iu":
@@ -192,6 +227,8 @@ class RowSQL:
                 return self._atom(NEGATED[symbol] if negated else symbol, parts)
         value = self._value(node)
         if not value.is_truth:
+            if value.family == NOTHING:
+                return "false"
             raise ParameterError("a condition is made of CASE or COALESCE here: compare it with a number.")
         return f"(NOT {value.sql})" if negated else value.sql
 
@@ -207,14 +244,23 @@ class RowSQL:
             return missing if value.clean else f"({missing} OR NOT {is_present(self.dialect, value)})"
         if symbol in MEMBERSHIP:
             assert isinstance(parts[1], Constant)
-            return one_of(self.dialect, self._value(parts[0]), parts[1].value, negated=symbol == "not in")
+            value = self._value(parts[0])
+            if value.family == NOTHING:
+                return "false"
+            listed = [moment(value, each) for each in parts[1].value]
+            return one_of(self.dialect, value, listed, negated=symbol == "not in")
         one, other = parts
         if not self._is_of_records(one):
             one, other, symbol = other, one, MIRRORED.get(symbol, symbol)
         left = quantity(self.dialect, self._value(one))
+        if left.family == NOTHING:
+            return "false"  # nothing is known of it
         if not self._is_of_records(other):
-            return beside_constant(self.dialect, symbol, left, folded(other))
-        return beside(self.dialect, symbol, left, quantity(self.dialect, self._value(other)))
+            return beside_constant(self.dialect, symbol, left, moment(left, folded(other)))
+        right = quantity(self.dialect, self._value(other))
+        if right.family == NOTHING:
+            return "false"
+        return beside(self.dialect, symbol, left, right)
 
     def _value(self, node: Node) -> Value:
         """Value of a node."""
@@ -223,35 +269,87 @@ class RowSQL:
                 return self.column(node.name)
             case Rank():
                 return self._rank(node)
-            case Constant(None):
-                return Value(self.dialect.double("NULL"), clean=False)
+            case Constant():
+                return literal(self.dialect, node.value)
             case Case(branches, otherwise):
-                arms = " ".join(f"WHEN {self.holds(when)} THEN {self.number(then)}" for when, then in branches)
-                return Value(checked(f"(CASE {arms} ELSE {self.number(otherwise)} END)"), clean=False)
-            case Call("date_part", (Constant(unit), time)):
-                return part_of(self.dialect, unit, self._value(time))
-            case Call("date_trunc", (Constant(unit), time)):
-                return beginning_of(self.dialect, unit, self._value(time))
+                return self._case(branches, otherwise)
+            case Cast(operand, to, _):
+                return cast(self.dialect, self._value(operand), to)
+            case Call(name, arguments):
+                return self._call(name, arguments)
             case Operation("coalesce", parts):
-                there = (without_nan(self.dialect, Value(self.number(part), clean=False)).sql for part in parts)
-                return Value(checked(f"COALESCE({', '.join(there)})"))
+                return self._first(parts)
         if not self._is_of_records(node):
             return constant(self.dialect, folded(node))
         assert isinstance(node, Operation)
         if node.symbol in CONDITIONS:
             return self.truth(node)
-        quantities = [quantity(self.dialect, self._value(part)) for part in node.parts]
+        if isinstance(interval := node.parts[-1], Call) and interval.name == "interval":
+            sign = -1 if node.symbol == "-" else 1
+            steps = [sign * part.value for part in interval.arguments if isinstance(part, Constant)]
+            return moved(self.dialect, self._value(node.parts[0]), steps)
+        values = [self._value(part) for part in node.parts]
+        if any(value.family in (DATE, DURATION) for value in values):
+            return self._of_times(node.symbol, *values)
+        quantities = [
+            self._number_null() if value.family == NOTHING else quantity(self.dialect, value) for value in values
+        ]
         if node.symbol == "unary +":
             return quantities[0]
         if node.symbol in SIGNS:
             return arithmetic(self.dialect, node, "-", constant(self.dialect, 0), *quantities)
         return arithmetic(self.dialect, node, node.symbol, *quantities)
 
+    def _case(self, branches: Sequence[tuple[Node, Node]], otherwise: Node) -> Value:
+        """CASE, of results in one type."""
+        results = unified(self.dialect, [self._value(node) for node in (*(then for _, then in branches), otherwise)])
+        if results[0].family == NOTHING:
+            return results[0]
+        *thens, rest = (each.sql for each in results)
+        arms = " ".join(f"WHEN {self.holds(when)} THEN {then}" for (when, _), then in zip(branches, thens, strict=True))
+        return replace(results[0], sql=checked(f"(CASE {arms} ELSE {rest} END)"))
+
+    def _first(self, parts: Sequence[Node]) -> Value:
+        """COALESCE, of values in one type."""
+        values = unified(self.dialect, [without_nan(self.dialect, self._value(part)) for part in parts])
+        if values[0].family == NOTHING:
+            return values[0]
+        return replace(values[0], sql=checked(f"COALESCE({', '.join(each.sql for each in values)})"))
+
+    def _call(self, name: str, arguments: Sequence[Node]) -> Value:
+        """A function of SQL."""
+        empty = self._text_null() if name in TEXTUAL else self._number_null()
+        values = [empty if (value := self._value(each)).family == NOTHING else value for each in arguments]
+        written = [each.value if isinstance(each, Constant) else None for each in arguments]
+        if name == "interval":
+            refuse(self.dialect, "an interval that is added to nothing")
+        if any(value.family == ZONED for value in values):
+            refuse(self.dialect, f"{name}() of times with a zone", "they are read by the clock of a session")
+        if name in TEMPORAL:
+            return of_times(self.dialect, name, values, written)
+        return (of_text if name in TEXTUAL else of_numbers)(self.dialect, name, values, written)
+
+    def _number_null(self) -> Value:
+        return Value(self.dialect.double("NULL"), clean=False)
+
+    def _text_null(self) -> Value:
+        return Value(f"CAST(NULL AS {self.dialect.text_type})", TEXT)
+
+    def _of_times(self, symbol: str, left: Value, right: Value) -> Value:
+        """Sum or difference of a time with days or another time."""
+        if symbol == "-" and left.family == right.family == DATE:
+            return difference(self.dialect, left, right)
+        if symbol == "+" and right.family == DATE:
+            left, right = right, left
+        if not left.is_day or right.span is None or right.family != NUMBER:
+            refuse(self.dialect, f"{symbol} of {left.family} and {right.family}")
+        return days_later(self.dialect, left, right, symbol)
+
     @staticmethod
     def _is_of_records(node: Node) -> bool:
         """Whether `folded` cannot give its value."""
         return has_column(node) or any(
-            isinstance(part, Case) or (isinstance(part, Constant) and part.value is None)
+            isinstance(part, Case | Cast | Call) or (isinstance(part, Constant) and part.value is None)
             or (isinstance(part, Operation) and part.symbol == "coalesce")
             for part in below(node)
         )  # fmt: skip

@@ -13,9 +13,19 @@ import numpy as np
 from pdrisk._model.kinds import TEXT
 from pdrisk._model.nodes import MIRRORED
 from pdrisk._model.rowwise.families import as_number, is_in
+from pdrisk.engines.sql.compiler.values import (
+    EXACT,
+    FEW,
+    WIDEST,
+    Value,
+    alike,
+    as_double,
+    quantity,
+    scaled,
+    text_literal,
+    within_reach,
+)
 from pdrisk.engines.sql.dialect import Dialect
-from pdrisk.engines.sql.values import EXACT, FEW, WIDEST, Value, alike, as_double, quantity, within_reach
-from pdrisk.errors import ParameterError
 
 __all__ = ["beside", "beside_constant", "is_present", "one_of", "without_nan"]
 
@@ -60,20 +70,13 @@ def _ordered(dialect: Dialect, symbol: str, left: Value, right: Value) -> str:
     within_reach(left, right)
     if left.unit != right.unit:
         unit = min(left.unit, right.unit)
-        left, right = (_times(dialect, each, each.unit // unit) for each in (left, right))
+        left, right = (scaled(dialect, each, each.unit // unit) for each in (left, right))
     if left.span is not None and right.span is not None:
         both = alike(dialect, left, right)
         return f"({both[0]} {word} {both[1]})"
     if left.span is None:
         left, right, symbol = right, left, MIRRORED.get(symbol, symbol)
     return _whole_beside_double(dialect, symbol, left, right.sql)
-
-
-def _times(dialect: Dialect, value: Value, factor: int) -> Value:
-    if factor == 1 or value.span is None:
-        return value
-    sql = dialect.infix(dialect.wide(value.sql), "*", dialect.wide(f"'{factor}'"))
-    return replace(value, sql=sql, span=(value.span[0] * factor, value.span[1] * factor))
 
 
 def _whole_beside_double(dialect: Dialect, symbol: str, left: Value, right: str) -> str:
@@ -100,7 +103,7 @@ def _whole_beside_double(dialect: Dialect, symbol: str, left: Value, right: str)
 def beside_constant(dialect: Dialect, symbol: str, left: Value, value: Any) -> str:
     """Comparison with a constant: true where it is known to be true, else false or NULL."""
     if left.family == TEXT:
-        return f"({left.sql} {SQL_WORDS.get(symbol, symbol)} {_text(dialect, value)})"
+        return f"({left.sql} {SQL_WORDS.get(symbol, symbol)} {text_literal(dialect, value)})"
     exact = as_number(left.family, value)
     if isinstance(exact, float) and math.isnan(exact):
         return "false"
@@ -147,7 +150,7 @@ def one_of(dialect: Dialect, value: Value, listed: Sequence[Any], *, negated: bo
     value = quantity(dialect, value)
     held = [one for one in listed if is_in(value.family, one)]
     if value.family == TEXT:
-        texts = [_text(dialect, one) for one in held]
+        texts = [text_literal(dialect, one) for one in held]
     else:
         exact = [as_number(value.family, one) for one in held]
         if value.narrow:
@@ -158,12 +161,6 @@ def one_of(dialect: Dialect, value: Value, listed: Sequence[Any], *, negated: bo
         return is_present(dialect, value) if negated else "false"
     sql = f"({value.sql} {'NOT ' if negated else ''}IN ({', '.join(texts)}))"
     return _with_present(dialect, sql, [value] if negated else [])
-
-
-def _text(dialect: Dialect, value: Any) -> str:
-    if "\0" in value:
-        raise ParameterError("a text with a zero character cannot be asked for in a database: leave it out.")
-    return dialect.text(str.__str__(value))
 
 
 def _of_32_bits(value: float) -> float:

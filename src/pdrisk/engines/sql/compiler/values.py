@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, Final
 
-from pdrisk._model.kinds import NUMBER
+import numpy as np
+import pandas as pd
+
+from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TRUTH, ZONED
 from pdrisk._model.nodes import Column, Node, Rank, below
+from pdrisk._model.rowwise.families import UNITS
 from pdrisk.engines.sql.dialect import Dialect
 from pdrisk.errors import ParameterError
 
@@ -22,8 +29,14 @@ __all__ = [
     "as_double",
     "checked",
     "constant",
+    "dtype_of",
     "has_column",
+    "literal",
+    "moment",
     "quantity",
+    "scaled",
+    "text_literal",
+    "unified",
     "within_reach",
 ]
 
@@ -32,6 +45,8 @@ WIDEST: Final = 2**126  # a product of two may be so large, and is compared with
 BIGINT: Final = 2**63 - 1
 FEW: Final = 2**53  # a DOUBLE holds every whole number up to here
 LONGEST: Final = 2_000_000  # letters of one expression
+EPOCH: Final = pd.Timestamp(0)
+MICROSECOND: Final = pd.Timedelta(1, "us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +103,8 @@ class Value:
         Whether it is a BOOLEAN.
     clean : bool
         Whether it is never NaN.
+    is_day : bool
+        Of times: whether it is a date, without a time of day.
     """
 
     sql: str
@@ -97,6 +114,7 @@ class Value:
     narrow: bool = False
     is_truth: bool = False
     clean: bool = True
+    is_day: bool = False
 
     @property
     def is_wide(self) -> bool:
@@ -113,6 +131,94 @@ def constant(dialect: Dialect, value: Any) -> Value:
     if isinstance(value, int):
         return Value(dialect.whole(value), span=(value, value))
     return Value(dialect.double("NULL") if math.isnan(value) else dialect.number(float(value)))
+
+
+def literal(dialect: Dialect, value: Any) -> Value:
+    """A constant that stands in a query: a number, text, truth value or time, or NULL."""
+    if value is None:
+        return Value("NULL", NOTHING)
+    if isinstance(value, str):
+        return Value(text_literal(dialect, value), TEXT)
+    if isinstance(value, dt.date):
+        moment = pd.Timestamp(value)
+        ticks = (moment - EPOCH) // MICROSECOND
+        is_day = not isinstance(value, dt.datetime)
+        return Value(dialect.whole(ticks), DATE, (ticks, ticks), UNITS["us"], is_day=is_day)
+    if isinstance(value, Decimal):
+        value = int(value) if value == value.to_integral_value() else float(value)
+    return constant(dialect, value)
+
+
+def moment(value: Value, beside: Any) -> Any:
+    """A constant beside a value: a date, or a text that says one, beside times as a time."""
+    is_time = value.family == DATE and isinstance(beside, str | dt.date)
+    return pd.Timestamp(beside) if is_time else beside
+
+
+def text_literal(dialect: Dialect, value: str) -> str:
+    """A text that is written out.
+
+    Raises
+    ------
+    ParameterError
+        If a database cannot hold it.
+    """
+    if "\0" in value:
+        raise ParameterError("a text with a zero character cannot be asked for in a database: leave it out.")
+    return dialect.text(str.__str__(value))
+
+
+def dtype_of(value: Value) -> Any:
+    """The dtype that stands for a value in pandas: of whole numbers the smallest that holds all by their type."""
+    if value.is_truth:
+        return pd.BooleanDtype()
+    if value.family == TEXT:
+        return pd.StringDtype("python")
+    if value.family in (DATE, ZONED):
+        unit = next(name for name, size in UNITS.items() if size == value.unit)
+        times = np.dtype(f"datetime64[{unit}]")
+        return times if value.family == DATE else pd.Series(dtype=times).dt.tz_localize("UTC").dtype
+    if value.span is None or value.is_wide:
+        return np.dtype("float32" if value.narrow else "float64")
+    bits = next(
+        bits for bits in (8, 16, 32, 64) if -(2 ** (bits - 1)) <= value.span[0] and value.span[1] < 2 ** (bits - 1)
+    )
+    return pd.api.types.pandas_dtype(f"Int{bits}")
+
+
+def unified(dialect: Dialect, values: Sequence[Value]) -> list[Value]:
+    """Values in one type, with what is known of all of them."""
+    there = [value for value in values if value.family != NOTHING]
+    if not there:
+        return list(values)
+    families = {TRUTH if value.is_truth else value.family for value in there}
+    if families <= {TRUTH, NUMBER} and families != {TRUTH}:
+        there = [quantity(dialect, value) for value in there]
+        if any(value.span is None for value in there):
+            clean = all(value.clean for value in there)
+            there = [Value(as_double(dialect, value), clean=clean) for value in there]
+    elif len(families) > 1:
+        raise ParameterError(f"{' and '.join(sorted(families))} stand beside each other: make one of the other.")
+    if all(value.span is not None for value in there):
+        unit = min(value.unit for value in there)
+        there = [scaled(dialect, value, value.unit // unit) for value in there]
+        spans = [value.span for value in there if value.span is not None]
+        whole = replace(
+            there[0], sql="", span=(min(low for low, _ in spans), max(high for _, high in spans)), unit=unit,
+            is_day=all(value.is_day for value in there),
+        )  # fmt: skip
+        *texts, _ = alike(dialect, *there, whole)
+        there = [replace(whole, sql=text) for text in texts]
+    found = iter(there)
+    return [replace(there[0], sql="NULL") if value.family == NOTHING else next(found) for value in values]
+
+
+def scaled(dialect: Dialect, value: Value, factor: int) -> Value:
+    """A whole number in a smaller unit, of which so many make one."""
+    if factor == 1 or value.span is None:
+        return value
+    sql = dialect.infix(dialect.wide(value.sql), "*", dialect.wide(f"'{factor}'"))
+    return replace(value, sql=sql, span=(value.span[0] * factor, value.span[1] * factor), unit=value.unit // factor)
 
 
 def quantity(dialect: Dialect, value: Value) -> Value:

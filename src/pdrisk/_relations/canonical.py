@@ -1,0 +1,82 @@
+"""Canonical text of a plan, by which ledgers remember answers: equal for equal plans alone, however SQL spells them.
+
+Answers that were paid for are found by this text. Whoever changes it gives it another `VERSION`, and says in
+docs/ledger.md what is paid once more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+from pdrisk._model.nodes import Column, Constant, Node
+from pdrisk._relations.plan import Aggregated, Relation
+from pdrisk._relations.pruned import pruned
+
+__all__ = ["VERSION", "canonical"]
+
+VERSION: Final = 1
+
+
+def canonical(
+    relation: Relation,
+    where: Sequence[Node],
+    groups: Sequence[Node],
+    read: Sequence[Sequence[Node | None]],
+    people: Sequence[Node],
+    zone: str,
+) -> str:
+    """The text of what a question reads.
+
+    Parameters
+    ----------
+    relation : Relation
+        What stands in FROM.
+    where, groups : sequence of Node
+        Conditions on its rows, and what they are grouped by.
+    read : sequence
+        For each line its argument, its other one and its FILTER; None where there is none.
+    people : sequence of Node
+        Columns that say who a person is.
+    zone : str
+        By which times with a zone are read.
+    """
+    asked = [*where, *groups, *people, *(node for line in read for node in line if node is not None)]
+    tree = [_written(part) for part in (pruned(relation, asked), where, groups, read, people)]
+    return json.dumps(["pdrisk plan", VERSION, *tree, zone], separators=(",", ":"))
+
+
+def _written(value: Any) -> Any:
+    """A part of a plan as JSON, so that other values have other texts: 1, True, 1.0 and "1" are four."""
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return ["bool", value]
+        case int():
+            return ["int", str(value)]
+        case float():
+            return ["float", value.hex()]
+        case Decimal():
+            return ["decimal", str(value)]
+        case datetime.date():
+            return [type(value).__name__, value.isoformat()]
+        case Column():
+            return ["column", value.name]
+        case Constant():  # whatever a parameter is called
+            return ["constant", _written(value.value)]
+        case tuple() | list() | frozenset() | set():
+            return [_written(each) for each in value]
+    if dataclasses.is_dataclass(value):
+        own = {each.name: _written(getattr(value, each.name)) for each in dataclasses.fields(value)}
+        return [type(value).__name__, *(own[name] for name in own if name not in _SAID_ELSEWHERE)]
+    return [type(value).__name__, repr(value)]
+
+
+#: Fields that decide no value: how an argument was passed, and what a cast that fails does.
+_SAID_ELSEWHERE: Final = frozenset({"names", "forgiving", "ordered"})
+assert all(each.name not in _SAID_ELSEWHERE for each in dataclasses.fields(Aggregated))

@@ -1,0 +1,108 @@
+"""Pruned plans: without the columns that nothing reads, so that they are no part of a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pdrisk._model.nodes import Column, Node, below
+from pdrisk._relations.plan import Joined, Numbered, PerPerson, Relation, Scan, Selection, United
+
+__all__ = ["columns_read", "pruned"]
+
+TIED = ("rank", "dense_rank")  # windows that give equal rows one number, so that no other column decides
+
+
+def pruned(relation: Relation, read: Sequence[Node]) -> Relation:
+    """The relation with the columns that these expressions read, and those of its own conditions."""
+    return _pruned(relation, _named(read))
+
+
+def columns_read(relation: Relation, read: Sequence[Node]) -> set[tuple[str, str]]:
+    """Stored columns that are read, with the tables that they are of, whatever they are called on the way."""
+    return set(_stored(relation, _named(read)))
+
+
+def _named(nodes: Iterable[Node]) -> set[str]:
+    """Columns in expressions."""
+    return {str(part.name) for node in nodes for part in below(node) if isinstance(part, Column)}
+
+
+def _pruned(relation: Relation, names: set[str]) -> Relation:
+    match relation:
+        case Scan():
+            return replace(relation, codes=tuple(each for each in relation.codes if each[0] in names))
+        case Selection():
+            kept = tuple((name, node) for name, node in relation.columns if name in names)
+            return replace(relation, of=_pruned(relation.of, _below(relation, names)), columns=kept)
+        case Joined():
+            own = _below(relation, names)
+            return replace(relation, left=_pruned(relation.left, own), right=_pruned(relation.right, own))
+        case United():
+            return replace(relation, parts=tuple(_part(part, names) for part in relation.parts))
+        case PerPerson():
+            made = tuple((name, each) for name, each in relation.made if name in names)
+            return replace(relation, of=_pruned(relation.of, _below(relation, names)), made=made)
+        case Numbered():
+            made_here = tuple((name, each) for name, each in relation.made if name in names)
+            if not made_here:
+                return _pruned(relation.of, names)
+            own = _below(replace(relation, made=made_here), names)
+            return replace(relation, of=_pruned(relation.of, own), made=made_here)
+
+
+def _part(part: Selection, names: set[str]) -> Selection:
+    found = _pruned(part, names)
+    assert isinstance(found, Selection)
+    return found
+
+
+def _below(relation: Relation, names: set[str]) -> set[str]:
+    """Columns of the relation below that are read, if these are read of it."""
+    match relation:
+        case Selection():
+            nodes = [node for name, node in relation.columns if name in names]
+            return _named([*nodes, *relation.where]) | set(relation.known)
+        case Joined():
+            return names | _named(relation.on) | {name for pair in relation.same for name in pair}
+        case PerPerson():
+            made = [each for name, each in relation.made if name in names]
+            parts = [part for each in made for part in (each.argument, each.where) if part is not None]
+            return _named([*(node for _, node in relation.by), *parts])
+        case Numbered():
+            windows = [each for name, each in relation.made if name in names]
+            nodes = [node for each in windows for node in (*each.arguments, *(own for own, _ in each.order))]
+            found = names | _named(nodes) | {label for each in windows for label in each.partition}
+            if any(each.function not in TIED for each in windows):  # ties are broken by every column
+                found |= _columns_of(relation.of)
+            return found
+    return names
+
+
+def _columns_of(relation: Relation) -> set[str]:
+    """Columns of a relation that was selected."""
+    match relation:
+        case Selection():
+            return {name for name, _ in relation.columns}
+        case Numbered():
+            return _columns_of(relation.of) | {name for name, _ in relation.made}
+        case PerPerson():
+            return {name for name, _ in (*relation.by, *relation.made)}
+        case Joined(left, right, how):
+            return _columns_of(left) | (set() if how in ("SEMI", "ANTI") else _columns_of(right))
+        case United(parts):
+            return _columns_of(parts[0])
+    return set()
+
+
+def _stored(relation: Relation, names: set[str]) -> Iterable[tuple[str, str]]:
+    match relation:
+        case Scan():
+            return ((relation.table, name) for name in names)
+        case Joined():
+            own = _below(relation, names)
+            left, right = own & _columns_of(relation.left), own & _columns_of(relation.right)
+            return (*_stored(relation.left, left), *_stored(relation.right, right))
+        case United():
+            return (each for part in relation.parts for each in _stored(part, names))
+    return _stored(relation.of, _below(relation, names))
