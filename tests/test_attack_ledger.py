@@ -68,6 +68,16 @@ class TestTheory:
         theory = 1 - math.exp(-0.4) / (2 * math.cosh(0.4 / 3))  # SUCCESS.md, geometric with odd d
         assert rows.low <= theory <= rows.high
 
+    def test_rows_of_a_person_in_listed_groups(self, asked):
+        """Two groups of which one row each moves the largest value across its range, at half of eps each."""
+        how = {"by": "g", "keys": [0, 1], "person": "pid", "rows": 3, "mechanism": "laplace"}
+        found = attack.ledger(asked(of("max", 2, **how)), trials=40_000)
+        moved = np.random.default_rng(1).laplace(size=(2, 2, 200_000)) + np.array([0.5, -0.5]).reshape(2, 1, 1)
+        odds = np.clip(moved, -0.5, 0.5).sum(axis=1)  # half of the log-likelihood ratio of either world
+        theory = ((odds[0] > 0).mean() + (odds[1] < 0).mean() + (odds == 0).mean()) / 2
+        assert found.low - 0.003 <= theory <= found.high + 0.003
+        assert found.details["worst_case"] == pytest.approx(1 / (1 + math.exp(-2)))
+
     def test_groups_of_a_person(self, asked):
         three = count(1.2, by="g", keys=[0, 1, 2, 3], person="pid", rows=1, groups=3)
         found = attack.ledger(asked(three), trials=40_000)

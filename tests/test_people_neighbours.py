@@ -19,9 +19,14 @@ KEYS = ["a", "b", "c"]
 
 
 def dataset(frame, **said):
-    """A Dataset with the same secret as any other."""
+    """A Dataset of a frame with the same secret as any other."""
     bounds = {column: own for column, own in BOUNDS.items() if column in frame and frame[column].dtype == float}
-    d = Dataset(frame, person="pid", bounds=bounds, **said)
+    return dataset_of(frame, bounds=bounds, **said)
+
+
+def dataset_of(data, bounds=BOUNDS, **said):
+    """The same of data of any kind."""
+    d = Dataset(data, person="pid", bounds=bounds, **said)
     object.__setattr__(d._known_people, "secret", lambda: b"q" * 32)
     return d
 

@@ -24,7 +24,7 @@ import numpy as np
 from pdrisk._core.foreign import as_integer, shown
 from pdrisk._core.statistics import Count, Statistic
 from pdrisk._model.nearest import did_you_mean
-from pdrisk._model.unit_errors import in_several_groups, row_of_one_table
+from pdrisk._model.unit_errors import in_several_groups, row_of_one_table, undecided
 from pdrisk._model.unit_label import checked_label, name_of_people
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -292,16 +292,19 @@ def judged_unit(
     if way is None and most is None and not is_counted:
         most = checked_rows(people.rows)
     if way is None and most is None and not is_counted:
-        raise _undecided(people, wanted, counts_rows=counts_rows)
+        raise undecided(people, PER_PERSON, wanted, counts_rows=counts_rows)
     of_values = [each.label for each, _ in wanted if each.needs.distinct]
     if way in PER_PERSON and of_values:
         raise ParameterError(
             f'{of_values[0]} is about the values of rows, and per_person="{way}" makes one number of them: pass rows= '
             "instead."
         )
-    # Without groups=, k rows may lie in any groups; people are counted in groups of their own choice, not of rows.
-    of_people = any(each.needs.distinct and columns and set(columns) <= set(people.columns) for each, columns in wanted)
-    in_groups = _groups_of(people, by, way, groups, needed=most is None or of_people)
+    counts_ids = any(_is_number_of_people(asked, columns, people, counts_rows) for asked, columns in wanted)
+    in_groups = _groups_of(people, by, way, groups)
+    # With rows=k alone, k rows lie in whatever groups; people are counted in groups, whichever of their rows are left.
+    if in_groups is None and (most is None or (counts_ids and rows is not None)):
+        different = [column for column in by if column not in people.constant]
+        raise in_several_groups(different, counts_people=counts_ids)
     overall = most is not None and in_groups is None
     # Of people who are counted no row is left out, and nobody has more rows than the tables of a join say.
     has_one = way == ONE and bool(by)
@@ -360,8 +363,14 @@ def _is_of_people(columns: Sequence[Hashable], people: People, way: str | None) 
     return way is None and bool(columns) and set(columns) <= {*people.constant, *people.columns}
 
 
-def _groups_of(people: People, by: Sequence[Hashable], way: str | None, groups: object, *, needed: bool) -> int | None:
-    """Number of groups in which a person counts; None if nothing says it, and it need not be said."""
+def _is_number_of_people(statistic: Statistic, columns: Sequence[Hashable], people: People, counts_rows: bool) -> bool:
+    """Whether a statistic counts ids, not rows."""
+    of_ids = bool(columns) and set(people.columns).issuperset(columns)
+    return of_ids and (statistic.needs.distinct or (counts_rows and type(statistic) is Count))
+
+
+def _groups_of(people: People, by: Sequence[Hashable], way: str | None, groups: object) -> int | None:
+    """Number of groups in which a person counts; None if nothing says it."""
     if groups is not None:
         number = checked_count("groups", groups)
         if not by:
@@ -369,34 +378,7 @@ def _groups_of(people: People, by: Sequence[Hashable], way: str | None, groups: 
         return number
     if not by or way == ONE or set(by) <= {*people.constant, *people.columns}:
         return 1
-    if not needed:
-        return None
-    raise in_several_groups([column for column in by if column not in people.constant])
-
-
-def _undecided(
-    people: People, wanted: list[tuple[Statistic, Sequence[Hashable]]], *, counts_rows: bool
-) -> ParameterError:
-    named = ", ".join(str(column) for column in people.columns)
-    labels = ", ".join(dict.fromkeys(each.label for each, _ in wanted))
-    if counts_rows and any(type(each) is Count and not columns for each, columns in wanted):
-        return ParameterError(
-            f"COUNT is a number of rows here, of which one {named} may have several: write COUNT(DISTINCT {named}) for "
-            'a number of people, or pass rows=k, so that at most k rows of each count, per_person="one", if each has '
-            'one row, or unit="row", which protects one row, not a person.'
-        )
-    constant = (
-        "In SQL constant=[...] decides only MIN, MAX and COUNT(DISTINCT x), since all others go by rows."
-        if counts_rows
-        else "Columns that do not differ within a person are declared with constant=[...]."
-    )
-    return ParameterError(
-        f"{labels}: one {name_of_people(people.columns, people.unit_label)} may have several rows, and the question "
-        f'does not say how they count. Pass one of per_person="mean" (or {", ".join(PER_PERSON[1:])}: first one number '
-        "for each person, then the statistic of these), rows=k (at most k rows of each person count, chosen at random, "
-        'with k times the noise), per_person="one" (each person has one row; of more, one is chosen), or unit="row" '
-        f"(protects one row, not a person). {constant}"
-    )
+    return None
 
 
 def _kind(value: object) -> str:

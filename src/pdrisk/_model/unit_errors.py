@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from pdrisk._core.statistics import Count, Statistic
+from pdrisk._model.unit_label import name_of_people
 from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:
-    from pdrisk._model.unit import Unit
+    from pdrisk._model.unit import People, Unit
 
 __all__ = [
     "bounds_per_person",
@@ -17,6 +19,7 @@ __all__ = [
     "in_several_groups",
     "not_of_dataset",
     "row_of_one_table",
+    "undecided",
 ]
 
 
@@ -33,13 +36,22 @@ def constant_of_nobody() -> ParameterError:
     return ParameterError("constant= names columns that do not differ within a person: pass person= as well.")
 
 
-def in_several_groups(by: Iterable[Hashable]) -> ParameterError:
-    """The error for groups, where nothing says in how many of them a person counts."""
-    named = ", ".join(map(str, by))
+def in_several_groups(by: Iterable[Hashable], *, counts_people: bool = False) -> ParameterError:
+    """The error for groups, where nothing says in how many of them a person counts.
+
+    ``counts_people`` says that the question is about numbers of people, which no limit of their rows bounds.
+    """
+    columns = list(map(str, by))
+    rows = (
+        ""
+        if counts_people
+        else "; or rows=k without per_person=, so that at most k rows of each person count in all groups together, "
+        "with k times the noise"
+    )
     return ParameterError(
-        f"a person may be in several groups of by={named}, and the question does not say in how many: pass groups=1 "
-        "to let each person count in one of them, chosen at random, or groups=g for g of them, with g times the noise; "
-        f"or declare constant=[{named!r}] if it does not differ within a person."
+        f"a person may be in several groups of by={', '.join(columns)}, and the question does not say in how many: "
+        "pass groups=1 to let each person count in one of them, chosen at random, or groups=g for g of them, with g "
+        f"times the noise{rows}; or declare constant={columns!r} if it does not differ within a person."
     )
 
 
@@ -61,4 +73,30 @@ def different_units() -> ParameterError:
     return ParameterError(
         "person= names different numbers of columns in different tables: a person and a person's day are different "
         "units."
+    )
+
+
+def undecided(
+    people: People, ways: Sequence[str], wanted: Sequence[tuple[Statistic, Sequence[Hashable]]], *, counts_rows: bool
+) -> ParameterError:
+    """The error for several rows of a person, where nothing says how they count: in one of these ways, or others."""
+    named = ", ".join(str(column) for column in people.columns)
+    labels = ", ".join(dict.fromkeys(statistic.label for statistic, _ in wanted))
+    if counts_rows and any(type(statistic) is Count and not columns for statistic, columns in wanted):
+        return ParameterError(
+            f"COUNT is a number of rows here, of which one {named} may have several: write COUNT(DISTINCT {named}) for "
+            'a number of people, or pass rows=k, so that at most k rows of each count, per_person="one", if each has '
+            'one row, or unit="row", which protects one row, not a person.'
+        )
+    constant = (
+        "In SQL constant=[...] decides only MIN, MAX and COUNT(DISTINCT x), since all others go by rows."
+        if counts_rows
+        else "Columns that do not differ within a person are declared with constant=[...]."
+    )
+    return ParameterError(
+        f"{labels}: one {name_of_people(people.columns, people.unit_label)} may have several rows, and the question "
+        f'does not say how they count. Pass one of per_person="{ways[0]}" (or {", ".join(ways[1:])}: first one number '
+        "for each person, then the statistic of these), rows=k (at most k rows of each person count, chosen at random, "
+        'with k times the noise), per_person="one" (each person has one row; of more, one is chosen), or unit="row" '
+        f"(protects one row, not a person). {constant}"
     )

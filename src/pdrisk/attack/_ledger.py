@@ -16,6 +16,7 @@ from pdrisk._core.foreign import own_errors
 from pdrisk._core.gaussian import promised
 from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.risk import belief, posterior
+from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray
 from pdrisk._ledger.payer import Payer
 from pdrisk._ledger.promise import promise_of
@@ -177,7 +178,7 @@ def _releases(body: Mapping[str, Any], of_data: bool) -> Iterator[_Release | Non
     together: dict[int, list[Mapping[str, Any]]] = {}
     for line, number in zip(lines, numbers, strict=True):
         together.setdefault(number, []).append(line)
-    unit = _unit(asked.get("unit"))
+    unit = _unit(asked)
     for members in together.values():
         try:
             release = _release(members, unit, about)
@@ -192,11 +193,24 @@ def _releases(body: Mapping[str, Any], of_data: bool) -> Iterator[_Release | Non
         yield from [None] * times  # which groups are shown
 
 
-def _unit(said: Any) -> Unit:
+def _unit(asked: Mapping[str, Any]) -> Unit:
+    """The unit of a question, as it was judged."""
+    said, keys = asked.get("unit"), asked.get("keys")
     if said is None or said == "row":
         return Unit()
-    rows = said.get("rows", 1)
-    return Unit(("person",), None, rows, said.get("groups", rows), overall="groups" not in said)
+    rows = listed = said.get("rows", 1)
+    if isinstance(keys, Mapping | list):
+        listed = max(keys["count"] if isinstance(keys, Mapping) else len(keys), 1)
+    return Unit(("person",), None, rows, said.get("groups", min(rows, listed)), overall="groups" not in said)
+
+
+def _division(unit: Unit, statistic: Statistic, name: str) -> tuple[int, int]:
+    """How many rows of a person there are in each of how many groups, where that moves the answers most."""
+    if not unit.overall:
+        return unit.rows, unit.groups
+    few = unit.rows // unit.groups
+    apart = name == "laplace" and unit.groups * statistic.rows_weight(few) > statistic.rows_weight(unit.rows)
+    return (few, unit.groups) if apart else (unit.rows, 1)
 
 
 def _release(members: list[Mapping[str, Any]], unit: Unit, about: Mapping[str, Any] | None) -> _Release | None:
@@ -213,7 +227,9 @@ def _release(members: list[Mapping[str, Any]], unit: Unit, about: Mapping[str, A
         mechanism = _mechanism(labels, share / weight, lead["bounds"], name, lead)
     said = {name: lead[name] for name in ("column", "filter", "condition", "other") if name in lead}
     text = json.dumps({} if about is None else {**about, **said})
-    rows, groups = (unit.weight, 1) if unit.overall else (unit.rows, unit.groups)
+    rows, groups = _division(unit, mechanism.statistic, name)
+    if about is not None and unit.overall:  # of data the rows of one group are known
+        rows, groups = unit.rows, 1
     return _Release(mechanism, rows, groups, text)
 
 

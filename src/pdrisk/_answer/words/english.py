@@ -185,6 +185,9 @@ TEXTS = {
     "global_sensitivity_is": (
         "{value}: the most that one record can move the answer without noise, in any data within the bounds"
     ),
+    "global_sensitivity_is_person": (
+        "{value}: the most that one {unit} can move the answer{where} without noise, in any data within the bounds"
+    ),
     "local_sensitivity": "local sensitivity",
     "local_sensitivity_unknown": (
         "not computed for statistics of two columns, nor in SQL for all statistics together where a person has several "

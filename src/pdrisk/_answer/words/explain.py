@@ -336,11 +336,14 @@ class _Telling:
             local = said["local_sensitivity_is"].format(value=value, share=share)
         even, loss = MECHANISMS[line.mechanism].is_even, rounded_up(min(found.loss, line.eps), 6)
         of = "even" if even else "is"
+        moved_most = said["global_sensitivity_is" + "_person" * answer.has_person].format(
+            value=whole, unit=printable(answer.unit), where=said["in_all_groups"] * answer.grouped
+        )
         moved = said["clamped_none"]
         if found.clamped > 0:
             moved = said["clamped_is"].format(share=formatting.share(found.clamped))
         rows = [
-            (said["global_sensitivity"], said["global_sensitivity_is"].format(value=whole)),
+            (said["global_sensitivity"], moved_most),
             (said["local_sensitivity"], local),
             (said["records"], f"{found.n:,}"),
             *([(said["clamped"], moved)] if line.bounds else []),

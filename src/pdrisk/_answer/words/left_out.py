@@ -31,9 +31,11 @@ def where_rows_count(answer: Answer, said: Mapping[str, str]) -> str:
 
 
 def share_left_out(share: float | None, answer: Answer, said: Mapping[str, str]) -> list[tuple[str, str]]:
-    """For curators the share that is left out, where it is known of an answer that may leave out some."""
-    if not answer.leaves_out or share is None or share != share:  # NaN
+    """For curators what is left out of an answer that may leave out some: the share, or the rule if it is not known."""
+    if not answer.leaves_out:
         return []
+    if share is None or share != share:  # NaN
+        return [(said["left_out"], rule_of(answer, said))]
     text = said["left_out_share"].format(share=formatting.share(share)) if share else said["clamped_none"]
     return [(said["left_out"], text)]
 
