@@ -95,7 +95,7 @@ class TestRememberedAnswers:
 
     @TEXT
     def test_in_sql(self, ledger):
-        """Questions of SQL got a canonical text of their own since: they are drawn once more, as docs/ledger.md says."""
+        """Questions of SQL have a canonical text of their own by now: they are drawn once more (docs/ledger.md)."""
         d = dataset(ledger, {"people": PEOPLE})
         found = d.sql(QUERY, eps=1, bounds=BOUNDS, keys=REGIONS, **ONE)
         assert [found["a"].tolist(), found["c"].tolist()] != WRITTEN["sql"]
