@@ -10,20 +10,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pdrisk._model.declarations import Declarations
+from pdrisk._model.declared.declarations import Declarations
 from pdrisk._model.nodes import Column
 from pdrisk._relations.plan import Scan, Selection
-from pdrisk._sql.parse import parsed
-from pdrisk._sql.postgres import PostgresTable, one_connection
-from pdrisk._sql.rows import Relation, Rows, column_of, named
-from pdrisk._sql.source import Source
+from pdrisk._sql.relations.row_scope import Relation, Rows, column_of, named
+from pdrisk._sql.tables.postgres_table import PostgresTable, one_connection
+from pdrisk._sql.tables.source import Source
+from pdrisk._sql.text.parse import parsed
 from pdrisk.engines.sql.compiler.relation import written
-from pdrisk.engines.sql.dialect import Dialect
-from pdrisk.engines.sql.duckdb import fetched
-from pdrisk.engines.sql.duckdb_types import stored_columns
-from pdrisk.engines.sql.plan import Counted, SummaryPlan
-from pdrisk.engines.sql.spark import SparkFrame
-from pdrisk.engines.sql.table import SQLTable
+from pdrisk.engines.sql.dialects.dialect import Dialect
+from pdrisk.engines.sql.servers.duckdb_engine import fetched
+from pdrisk.engines.sql.servers.duckdb_types import stored_columns
+from pdrisk.engines.sql.servers.spark_engine import SparkFrame
+from pdrisk.engines.sql.servers.sql_table import SQLTable
+from pdrisk.engines.sql.summary.summary_plan import Counted, SummaryPlan
 from postgres_databases import connected, database, needs_server
 from spark_sessions import needs_spark, session
 

@@ -97,6 +97,59 @@ class TestWords:
         assert {text: where for text, where in files.items() if len(where) > 1} == {}
 
 
+PACKAGES = sorted(path.parent for path in SOURCE.rglob("__init__.py") if path.parent != SOURCE)
+MOST_MODULES, MOST_LINES, MOST_OF_ONE_NAME = 22, 400, 2
+# Packages that import each other, and should not: a debt that may only shrink.
+LOOPS = {
+    ("_answer", "_answer/words"), ("_answer", "attack"), ("_mechanisms", "_mechanisms/exponential"),
+    ("_model", "_model/rowwise"),
+}  # fmt: skip
+LONG = {"_sql/__init__.py", "_sql/tables/sources.py", "_answer/release.py"}  # likewise
+
+
+def packages_imported() -> set[tuple[str, str]]:
+    """Pairs of packages, of which the first imports the second; the modules beside the packages are none."""
+    places = {".".join(("pdrisk", *path.relative_to(SOURCE).with_suffix("").parts)): path for path in imported()}
+    places = {name.removesuffix(".__init__"): path.parent for name, path in places.items()}
+    found = set()
+    for path, modules in imported().items():
+        names = {name.module or "" for name in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+                 if isinstance(name, ast.ImportFrom)}  # fmt: skip
+        for module in modules | names:
+            if module in places and SOURCE not in (path.parent, places[module]) and places[module] != path.parent:
+                pair = (path.parent.relative_to(SOURCE), places[module].relative_to(SOURCE))
+                found.add((pair[0].as_posix(), pair[1].as_posix()))
+    return found
+
+
+class TestHouse:
+    """A stranger finds a rule by the tree: folders of a few modules, whose names say one thing."""
+
+    def test_packages_say_in_one_sentence_what_they_hold(self) -> None:
+        page = (SOURCE.parent.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+        said = {
+            package.relative_to(SOURCE).as_posix(): (
+                ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8"))) or ""
+            ).split("\n")[0]
+            for package in PACKAGES
+        }
+        assert [name for name, sentence in said.items() if f"| `{name}` | {sentence} |" not in page] == []
+
+    def test_folders_and_files_are_small(self) -> None:
+        modules = {package: len(list(package.glob("*.py"))) for package in PACKAGES}
+        assert {package for package, count in modules.items() if count > MOST_MODULES} == set()
+        long = {path for path in imported() if len(path.read_text(encoding="utf-8").splitlines()) > MOST_LINES}
+        assert {path.relative_to(SOURCE).as_posix() for path in long} <= LONG
+
+    def test_a_name_says_one_thing(self) -> None:
+        names = [path.stem for path in imported() if path.stem not in ("__init__", "__main__")]
+        assert {name for name in names if names.count(name) > MOST_OF_ONE_NAME} == set()
+
+    def test_no_two_packages_import_each_other(self) -> None:
+        pairs = packages_imported()
+        assert {tuple(sorted(pair)) for pair in pairs if pair[::-1] in pairs} <= LOOPS
+
+
 class TestWhatImportingCosts:
     """``import pdrisk`` loads neither the noise library nor anything a user did not ask for."""
 

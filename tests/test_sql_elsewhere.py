@@ -14,15 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pdrisk
-from pdrisk._sql import answered, postgres
-from pdrisk._sql.elsewhere import SourcesElsewhere
-from pdrisk._sql.languages import POSTGRES, SPARK
-from pdrisk._sql.people import PeopleAsked
-from pdrisk._sql.sqlglot_parse import parsed_as
-from pdrisk.engines.sql.dialect import Dialect
-from pdrisk.engines.sql.duckdb import fetched
-from pdrisk.engines.sql.duckdb_types import stored_columns
-from pdrisk.engines.sql.table import SQLTable
+from pdrisk._sql import answered
+from pdrisk._sql.select.select_people import PeopleAsked
+from pdrisk._sql.syntax.languages import POSTGRES, SPARK
+from pdrisk._sql.tables import postgres_table as postgres
+from pdrisk._sql.tables.server_sources import SourcesElsewhere
+from pdrisk._sql.text.sqlglot_parse import parsed_as
+from pdrisk.engines.sql.dialects.dialect import Dialect
+from pdrisk.engines.sql.servers.duckdb_engine import fetched
+from pdrisk.engines.sql.servers.duckdb_types import stored_columns
+from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.errors import ColumnTypeError, ParameterError, PdriskError, UnknownColumnError
 from postgres_databases import connected, database, needs_server
 
@@ -395,7 +396,7 @@ def test_nothing_else_reaches_the_engine(duck, language):
         (SPARK, "SELECT COUNT(*) FROM people VERSION AS OF 1"),
         (SPARK, "SELECT COUNT(*) FROM parquet.`/etc/passwd`"),
         (SPARK, "SELECT COUNT(age, income) FROM people"),
-        (SPARK, "SELECT COUNT(*) FROM people WHERE CAST(income AS INT) = 3"),  # it drops the fraction
+        (SPARK, "SELECT COUNT(*) FROM people WHERE CAST(region AS INT) = 3"),  # it drops the fraction of a text
         (SPARK, "SELECT COUNT(*) FROM people WHERE EXTRACT(dow FROM born) = 5"),  # 1 to 7 there
         (POSTGRES, "SELECT COUNT(*) FROM people WHERE EXTRACT(second FROM born) = 5"),  # with a fraction there
         (POSTGRES, "SELECT COUNT(*) FROM people WHERE region LIKE '50\\%'"),
@@ -410,6 +411,16 @@ def test_words_that_mean_something_else_there(duck, language, query):
 
 class TestDialects:
     """Where dialects differ, the tree says which meaning it is."""
+
+    @pytest.mark.parametrize(("language", "least"), [(POSTGRES, 2.5), (SPARK, 3.0)])
+    def test_casts_to_whole_numbers(self, duck, language, least):
+        """PostgreSQL rounds, halves of floats to the even one; Spark drops the fraction."""
+        found = Elsewhere(duck, language).sql("SELECT COUNT(*) AS c FROM people WHERE CAST(income AS INT) = 3")
+        below = "income < 3.5" if language is POSTGRES else "income < 4"
+        above = f"income {'>' if language is POSTGRES else '>='} {least}"
+        assert found["c_n"].item() == native(
+            Elsewhere(duck, language), duck, f"SELECT COUNT(*) FROM people WHERE {above} AND {below}"
+        )
 
     @pytest.mark.parametrize(
         ("language", "words"),

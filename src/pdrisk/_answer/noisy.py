@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.gaussian import mu_of_pure, promised, root, squared, success_of
 from pdrisk._core.once import once
-from pdrisk._core.risk import Risk, belief, success_bound
+from pdrisk._core.risks.gaussian_dp import mu_of_pure, promised, root, squared, success_of
+from pdrisk._core.risks.risk import Risk, belief, success_bound
 from pdrisk._core.summary import FloatArray
 from pdrisk._mechanisms import Drawn, Mechanism
 from pdrisk._mechanisms.base import farther_side

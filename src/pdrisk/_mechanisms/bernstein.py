@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.gaussian import mu_of_laplace, on_lattice
 from pdrisk._core.lattice import (
     LARGEST_PLACES,
     MOST_PLACED,
@@ -20,6 +19,7 @@ from pdrisk._core.lattice import (
     PlaceGrid,
     square_of_place,
 )
+from pdrisk._core.risks.gaussian_dp import mu_of_laplace, on_lattice
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary

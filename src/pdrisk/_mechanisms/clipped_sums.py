@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
-from pdrisk._core.gaussian import mu_of_exponential, squared
 from pdrisk._core.lattice import PLACES
-from pdrisk._core.sizes import SIZE_PLACES, SizePoints, SizeSums
+from pdrisk._core.risks.gaussian_dp import mu_of_exponential, squared
+from pdrisk._core.size_sums import SIZE_PLACES, SizePoints, SizeSums
 from pdrisk._core.statistics import Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Universe

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.gaussian import mu_of_geometric, mu_of_records_apart, squared
 from pdrisk._core.lattice import LARGEST_STEPS
+from pdrisk._core.risks.gaussian_dp import mu_of_geometric, mu_of_records_apart, squared
 from pdrisk._core.statistics import Histogram, Statistic, WholeStatistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._mechanisms.base import ONE, Drawn, Mechanism, at_most

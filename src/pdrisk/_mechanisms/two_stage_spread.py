@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.gaussian import UP, mu_of_laplace, on_lattice
 from pdrisk._core.lattice import LARGEST_STEPS, MOST_PLACED, PLACES, PlaceGrid
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.gaussian_dp import UP, mu_of_laplace, on_lattice
+from pdrisk._core.risks.risk import posterior
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Summary

@@ -10,8 +10,8 @@ from typing import Any, Unpack, cast
 import numpy as np
 import pandas as pd
 
+from pdrisk._answer.answer_table import wide_table
 from pdrisk._answer.release import Release
-from pdrisk._answer.table import wide_table
 from pdrisk._core.foreign import own_errors_of, shown
 from pdrisk._core.pairs import PairStatistic
 from pdrisk._disclosure.checked import CheckedTable
@@ -26,12 +26,12 @@ from pdrisk._model.columns import check_column
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.query import Line, Query
 from pdrisk._pandas.answers import answered, answers
-from pdrisk._pandas.disclosure_views import DisclosureViews
+from pdrisk._pandas.curators.disclosure_views import DisclosureViews
 from pdrisk._pandas.histogram import histogram
-from pdrisk._pandas.lines import judged_lines, judged_pair, lines_of_names, lines_of_request, listed_columns
-from pdrisk._pandas.objects import judging
-from pdrisk._pandas.options import DEFAULTS, Options, Request, with_options
-from pdrisk._pandas.requests import check_given, judged_query
+from pdrisk._pandas.requests.judged_requests import check_given, judged_query
+from pdrisk._pandas.requests.lines import judged_lines, judged_pair, lines_of_names, lines_of_request, listed_columns
+from pdrisk._pandas.requests.objects import judging
+from pdrisk._pandas.requests.options import DEFAULTS, Options, Request, with_options
 from pdrisk._pandas.suggested_bounds import SuggestedBounds, suggested
 from pdrisk._pandas.suggested_rows import SuggestedRows, suggested_rows
 from pdrisk.engines.base import Engine

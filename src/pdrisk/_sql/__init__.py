@@ -23,31 +23,31 @@ from pdrisk._answer.releasing import Asker, Released, Results, check_affordable,
 from pdrisk._core.foreign import own_errors
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Ledger, ledger_for
-from pdrisk._model.aliases import Bounds, Eps, Keys
 from pdrisk._model.arguments import asked_epsilon, checked_flag, checked_mechanism, epsilon
+from pdrisk._model.declared.aliases import Bounds, Eps, Keys
+from pdrisk._model.groups.private_keys import are_private, check_delta_given
 from pdrisk._model.missing_arguments import all_given
-from pdrisk._model.private_keys import are_private, check_delta_given
 from pdrisk._model.query import eps_for
-from pdrisk._pandas.objects import advising
-from pdrisk._sql import workspace
-from pdrisk._sql.clients import connected
-from pdrisk._sql.elsewhere import of_connection
-from pdrisk._sql.given import check_one_or_other, public_tables
-from pdrisk._sql.grouping import key_relation
-from pdrisk._sql.headings import unique
-from pdrisk._sql.judge import judged, layers_of
-from pdrisk._sql.judged_query import Judged
-from pdrisk._sql.layers import NOISY, Layered
-from pdrisk._sql.people import PeopleAsked, check_units
-from pdrisk._sql.pieces import lowered
-from pdrisk._sql.scalars import Scalars
-from pdrisk._sql.several import Share, planned
-from pdrisk._sql.sources import Sources
-from pdrisk._sql.stacked import Stacked
-from pdrisk._sql.statements import too_deep
-from pdrisk._sql.tree import Select
-from pdrisk._sql.windows import MAPS
-from pdrisk.engines.sql.reading import TableReading
+from pdrisk._pandas.requests.objects import advising
+from pdrisk._sql.dataset.dataset_tables import check_one_or_other, public_tables
+from pdrisk._sql.expressions.windows import MAPS
+from pdrisk._sql.noisy.layers import NOISY, Layered
+from pdrisk._sql.relations.group_keys import key_relation
+from pdrisk._sql.select.judge import judged, layers_of
+from pdrisk._sql.select.judged_query import Judged
+from pdrisk._sql.select.select_people import PeopleAsked, check_units
+from pdrisk._sql.syntax import private_database as workspace
+from pdrisk._sql.syntax.headings import unique
+from pdrisk._sql.syntax.pieces import lowered
+from pdrisk._sql.syntax.tree import Select
+from pdrisk._sql.tables.clients import connected
+from pdrisk._sql.tables.server_sources import of_connection
+from pdrisk._sql.tables.sources import Sources
+from pdrisk._sql.text.no_select import too_deep
+from pdrisk._sql.text.scalars import Scalars
+from pdrisk._sql.together.several import Share, planned
+from pdrisk._sql.together.stacked import Stacked
+from pdrisk.engines.sql.summary.reading import TableReading
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Final
 
 from pdrisk._model.rowwise.families import UNITS
 from pdrisk.engines.sql.compiler.values import BIGINT, Value
-from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.dialects.dialect import Dialect
 
 __all__ = ["BEGINNINGS", "PARTS", "beginning_of", "days_since", "part_of"]
 

@@ -13,7 +13,7 @@ from pdrisk.engines.sql.compiler.numbers import nearest, rounded
 from pdrisk.engines.sql.compiler.refusals import refuse
 from pdrisk.engines.sql.compiler.times import day_of_calendar, day_start
 from pdrisk.engines.sql.compiler.values import BIGINT, Value, as_double, checked, quantity
-from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.dialects.dialect import Dialect
 
 __all__ = ["GRAMMARS", "cast"]
 

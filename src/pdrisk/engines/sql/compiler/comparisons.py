@@ -25,7 +25,7 @@ from pdrisk.engines.sql.compiler.values import (
     text_literal,
     within_reach,
 )
-from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.dialects.dialect import Dialect
 
 __all__ = ["beside", "beside_constant", "is_present", "one_of", "without_nan"]
 

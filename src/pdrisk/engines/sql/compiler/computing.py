@@ -21,7 +21,7 @@ from pdrisk.engines.sql.compiler.values import (
     has_column,
     within_reach,
 )
-from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.errors import ParameterError
 
 __all__ = ["arithmetic"]

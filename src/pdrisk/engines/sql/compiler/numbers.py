@@ -10,7 +10,7 @@ from typing import Any, Final
 from pdrisk.engines.sql.compiler.comparisons import without_nan
 from pdrisk.engines.sql.compiler.refusals import refuse
 from pdrisk.engines.sql.compiler.values import BIGINT, Value, alike, as_double, checked, quantity
-from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.dialects.dialect import Dialect
 
 __all__ = ["NUMERIC", "double", "extreme", "nearest", "of_numbers", "rounded"]
 

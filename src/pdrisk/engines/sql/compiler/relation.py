@@ -19,8 +19,8 @@ from pdrisk.engines.sql.compiler.comparisons import is_present, without_nan
 from pdrisk.engines.sql.compiler.refusals import refuse
 from pdrisk.engines.sql.compiler.rows import RowSQL
 from pdrisk.engines.sql.compiler.values import StoredColumn, Value, as_double, checked, quantity, unified
-from pdrisk.engines.sql.dialect import Dialect
-from pdrisk.engines.sql.people import number_of_rows
+from pdrisk.engines.sql.dialects.dialect import Dialect
+from pdrisk.engines.sql.summary.person_rows import number_of_rows
 from pdrisk.errors import ParameterError
 
 __all__ = ["Place", "written"]

@@ -58,7 +58,7 @@ from pdrisk.engines.sql.compiler.values import (
     quantity,
     unified,
 )
-from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["RowSQL"]

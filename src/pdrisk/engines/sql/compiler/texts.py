@@ -8,7 +8,7 @@ from typing import Any, Final
 from pdrisk._model.kinds import NUMBER, TEXT
 from pdrisk.engines.sql.compiler.refusals import refuse
 from pdrisk.engines.sql.compiler.values import Value, checked
-from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.dialects.dialect import Dialect
 
 __all__ = ["TEXTUAL", "of_text"]
 

@@ -12,7 +12,7 @@ from pdrisk._model.rowwise.families import UNITS
 from pdrisk.engines.sql.compiler.calendar import beginning_of, days_since, part_of
 from pdrisk.engines.sql.compiler.refusals import refuse
 from pdrisk.engines.sql.compiler.values import BIGINT, Value, as_double, checked
-from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.dialects.dialect import Dialect
 
 __all__ = ["TEMPORAL", "day_of_calendar", "day_start", "difference", "moved", "of_times"]
 

@@ -15,7 +15,7 @@ import pandas as pd
 from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TRUTH, ZONED
 from pdrisk._model.nodes import Column, Node, Rank, below
 from pdrisk._model.rowwise.families import UNITS
-from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.errors import ParameterError
 
 __all__ = [
