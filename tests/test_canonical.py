@@ -94,7 +94,7 @@ NEVER = {"names", "forgiving", "ordered", "given", "in_quotes", "qualifiers", "k
 
 
 def text_of(relation):
-    return canonical(relation, [], [], [[AGE, SEX, None]], [], "UTC")
+    return canonical(relation, [], [], [[AGE, SEX, None]], ["Measured"], [], "UTC")
 
 
 def mutants(value):
@@ -130,7 +130,9 @@ class TestText:
 
     def test_values_of_other_types_are_others(self):
         values = [1, 1.0, True, "1", None, -0.0, 0.0, 0, "None", [1], "[1]"]
-        texts = [canonical(Scan("t"), [Operation("==", (AGE, Constant(value)))], [], [], [], "UTC") for value in values]
+        texts = [
+            canonical(Scan("t"), [Operation("==", (AGE, Constant(value)))], [], [], [], [], "UTC") for value in values
+        ]
         assert len(set(texts)) == len(values)
 
     def test_the_version_and_the_form(self):
@@ -141,7 +143,7 @@ class TestText:
             ["Selection", ["Scan", "t", [["age", [["int", "-9"]]]]],
              [["age", ["column", "age"]], ["sex", ["column", "sex"]]],
              [["Operation", ">", [["column", "age"], ["constant", ["int", "1"]]]]], ["pid"]],
-            [], [], [[["column", "age"], ["column", "sex"], None]], [], "UTC",
+            [], [], [[["column", "age"], ["column", "sex"], None]], ["Measured"], [], "UTC",
         ]  # fmt: skip
         assert found == golden
 
@@ -151,6 +153,21 @@ class TestText:
         assert columns_read(more, [AGE]) == {("t", "age"), ("t", "pid")}
         numbered = dataclasses.replace(PLANS["windows"], of=more)  # there every column tells rows apart
         assert text_of(numbered) != text_of(PLANS["windows"])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("SUM(age)", "SUM(DISTINCT age)"), ("COUNT(age)", "COUNT(DISTINCT age)"), ("AVG(age)", "MEDIAN(age)"),
+     ("COUNT(*)", "COUNT(age)"), ("VAR_POP(age)", "VAR_SAMP(age)"), ("MIN(age)", "MAX(age)"),
+     ("COUNT(*) FILTER (WHERE sex = 1)", "COUNT(*) FILTER (WHERE sex = 0)"),
+     ("QUANTILE_CONT(age, 0.25)", "QUANTILE_CONT(age, 0.75)"), ("CORR(age, sex)", "CORR(sex, age)")],
+)  # fmt: skip
+def test_other_statistics_of_a_column_are_other_questions(tmp_path, one, other):
+    ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=10**6)
+    data = pdrisk.Dataset(frame(), bounds={"age": (0, 99), "sex": (0, 1)}, ledger=ledger, version="1")
+    for text in (one, other):
+        data.sql(f"SELECT {text} AS v FROM data", eps=1)
+    assert ledger.remaining().spent == 2
 
 
 def test_tables_of_one_dataset_are_told_apart(tmp_path):

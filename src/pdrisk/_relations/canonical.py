@@ -27,6 +27,7 @@ def canonical(
     where: Sequence[Node],
     groups: Sequence[Node],
     read: Sequence[Sequence[Node | None]],
+    ways: Sequence[str],
     people: Sequence[Node],
     zone: str,
 ) -> str:
@@ -40,13 +41,15 @@ def canonical(
         Conditions on its rows, and what they are grouped by.
     read : sequence
         For each line its argument, its other one and its FILTER; None where there is none.
+    ways : sequence of str
+        For each line how it is read, such as once for each value.
     people : sequence of Node
         Columns that say who a person is.
     zone : str
         By which times with a zone are read.
     """
     asked = [*where, *groups, *people, *(node for line in read for node in line if node is not None)]
-    tree = [_written(part) for part in (pruned(relation, asked), where, groups, read, people)]
+    tree = [_written(part) for part in (pruned(relation, asked), where, groups, read, ways, people)]
     return json.dumps(["pdrisk plan", VERSION, *tree, zone], separators=(",", ":"))
 
 

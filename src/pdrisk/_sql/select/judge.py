@@ -177,7 +177,8 @@ def judged(
     else:
         lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
         engine = DuckDBEngine(relation.source.connection, plan, places, lists, relation.source.origin)
-    asked_nodes = _asked(answers, conditions, noted, known if unit.person else NOBODY)
+    ways = [type(parts[place]).__name__ for place in places]
+    asked_nodes = _asked(answers, conditions, noted, ways, known if unit.person else NOBODY)
     names = list(relation.source.columns)
     read = [at for at, name in enumerate(names) if quoted(name) in said]
     query = Query(
@@ -244,18 +245,25 @@ def _layers(nested: Layered, answers: Answers, settings: Settings) -> tuple[Laye
     return tuple(layers)
 
 
-Asked = tuple[list[Node], list[Node], list[list[Node | None]], list[Node]]
+Asked = tuple[list[Node], list[Node], list[list[Node | None]], list[str], list[Node]]
 
 
-def _asked(answers: Answers, conditions: Sequence[Condition], noted: Sequence[Noted], people: People) -> Asked:
-    """Conditions, groups, what each line reads, and columns of people, over the columns of the source."""
+def _asked(
+    answers: Answers, conditions: Sequence[Condition], noted: Sequence[Noted], ways: list[str], people: People
+) -> Asked:
+    """Conditions, groups, what each line reads and how, and columns of people, over the columns of the source."""
     groups = [resolved(group.node, answers.rows) for group in answers.groups if group.node is not None]
     read = [[None if each is None else each.node for each in (one.argument, one.other, one.filtered)] for one in noted]
-    return [each.node for each in conditions], groups, read, [Column(name) for name in people.columns]
+    return [each.node for each in conditions], groups, read, ways, [Column(name) for name in people.columns]
 
 
 def _columns_below(
-    source: Source, where: list[Node], groups: list[Node], read: list[list[Node | None]], people: list[Node]
+    source: Source,
+    where: list[Node],
+    groups: list[Node],
+    read: list[list[Node | None]],
+    ways: list[str],  # noqa: ARG001 - as `canonical`
+    people: list[Node],
 ) -> list[str]:
     """Columns of tables that a question reads, in lower case, whatever they are called on the way."""
     nodes = [*where, *groups, *people, *(node for line in read for node in line if node is not None)]

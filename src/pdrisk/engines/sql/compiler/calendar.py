@@ -39,7 +39,8 @@ def part_of(dialect: Dialect, unit: str, time: Value) -> Value:
 def beginning_of(dialect: Dialect, unit: str, time: Value) -> Value:
     """The time at which the year, month, ... of a time begins, as DATE_TRUNC has it: one of `BEGINNINGS`."""
     if unit in CLOCK:
-        sql = dialect.infix(time.sql, "-", _above(dialect, time.sql, max(CLOCK[unit] // time.unit, 1)))
+        step = max(CLOCK[unit] // time.unit, 1)
+        sql = dialect.bound(time.sql, lambda ticks: dialect.infix(ticks, "-", _above(dialect, ticks, step)))
     else:
         days = days_since(dialect, time)
         if unit == "week":
@@ -53,7 +54,11 @@ def beginning_of(dialect: Dialect, unit: str, time: Value) -> Value:
 def days_since(dialect: Dialect, time: Value) -> str:
     """Whole days since 1970."""
     per_day = UNITS["D"] // time.unit
-    return _quotient(dialect, dialect.infix(time.sql, "-", _above(dialect, time.sql, per_day)), per_day)
+
+    def of(ticks: str) -> str:
+        return _quotient(dialect, dialect.infix(ticks, "-", _above(dialect, ticks, per_day)), per_day)
+
+    return dialect.bound(time.sql, of)
 
 
 def _above(dialect: Dialect, value: str, step: int) -> str:

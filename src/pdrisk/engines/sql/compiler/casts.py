@@ -120,9 +120,12 @@ def _decimal(dialect: Dialect, value: Value, to: str) -> Value:
     if value.family == NUMBER and value.span is not None and not value.is_truth:
         return _within(dialect, value, -(10 ** (digits - scale)) + 1, 10 ** (digits - scale) - 1)
     x = _double(dialect, value).sql
-    made = rounded(dialect, x, scale)
-    fits = f"{dialect.call('ABS', made)} < {dialect.number(float(10 ** (digits - scale)))}"
-    return Value(checked(f"(CASE WHEN {fits} THEN {made} END)"))
+    end = dialect.number(float(10 ** (digits - scale)))
+
+    def within(made: str) -> str:
+        return f"(CASE WHEN {dialect.call('ABS', made)} < {end} THEN {made} END)"
+
+    return Value(checked(dialect.bound(rounded(dialect, x, scale), within)))
 
 
 def _text(dialect: Dialect, value: Value) -> Value:
@@ -138,17 +141,19 @@ def _time(dialect: Dialect, value: Value, to: str) -> Value:
         return day_start(dialect, value) if to == "DATE" else replace(value, is_day=False)
     if value.family != TEXT:
         refuse(dialect, f"a cast of {value.family} to {to}")
-    text = dialect.call("TRIM", value.sql)
-    day = day_of_calendar(dialect, *(_number_of_part(dialect, dialect.call("SUBSTRING", text, "1", "10"), at)
-                                     for at in (1, 2, 3)))  # fmt: skip
+    made = Value(dialect.bound(dialect.call("TRIM", value.sql), lambda text: _of_text(dialect, text)), DATE,
+                 (-BIGINT - 1, BIGINT), UNITS["us"])  # fmt: skip
+    return day_start(dialect, made) if to == "DATE" else replace(made, sql=checked(made.sql))
+
+
+def _of_text(dialect: Dialect, text: str) -> str:
+    """Microseconds since 1970 of a text without blanks around it; NULL if it is no time."""
+    date = dialect.call("SUBSTRING", text, "1", "10")
+    day = day_of_calendar(dialect, *(_number_of_part(dialect, date, at) for at in (1, 2, 3)))
     per_day = dialect.whole(UNITS["D"] // UNITS["us"])
-    days = f"(CASE WHEN {dialect.matches(text, DAY)} THEN {dialect.infix(day, '*', per_day)} END)"
-    span = (-BIGINT - 1, BIGINT)
+    begins = f"(CASE WHEN {dialect.matches(text, DAY)} THEN {dialect.infix(day, '*', per_day)} END)"
     moment = f"(CASE WHEN {dialect.matches(text, TIME)} THEN {_moment(dialect, text, day, per_day)} END)"
-    if to == "DATE":
-        made = Value(f"COALESCE({days}, {moment})", DATE, span, UNITS["us"])
-        return day_start(dialect, made)
-    return Value(checked(f"COALESCE({days}, {moment})"), DATE, span, UNITS["us"])
+    return f"COALESCE({begins}, {moment})"
 
 
 def _number_of_part(dialect: Dialect, text: str, at: int) -> str:

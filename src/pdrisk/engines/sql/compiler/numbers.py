@@ -97,6 +97,12 @@ def _rounding(dialect: Dialect, name: str, values: Sequence[Value], constants: S
 
 def rounded(dialect: Dialect, x: str, digits: int, name: str = "round") -> str:
     """A DOUBLE rounded to so many digits after the point, halves away from zero; what overflows stays as it is."""
+    if digits == 0:
+        return _to_whole(dialect, name, x)
+    return dialect.bound(x, lambda value: _rounded(dialect, value, digits, name))
+
+
+def _rounded(dialect: Dialect, x: str, digits: int, name: str) -> str:
     unit = dialect.number(10.0 ** abs(digits))
     if digits < 0:
         return dialect.arithmetic(_to_whole(dialect, name, dialect.divided(x, unit)), "*", unit)
@@ -109,26 +115,39 @@ def rounded(dialect: Dialect, x: str, digits: int, name: str = "round") -> str:
 def _to_whole(dialect: Dialect, name: str, x: str) -> str:
     """A DOUBLE as a whole one."""
     if name in ("floor", "ceil"):
-        return dialect.rounded(name.upper(), x)
-    whole = dialect.truncated(x)
+        return dialect.bound(x, lambda value: dialect.rounded(name.upper(), value))
     if name == "trunc":
-        return whole
-    half, one = dialect.number(0.5), dialect.number(1.0)
-    rest = dialect.infix(x, "-", whole)  # exact; of an infinity NaN, which is no half
-    is_far = f"{dialect.call('ABS', x)} <= {dialect.number(2.0**52)}"
-    up = f"WHEN {rest} >= {half} THEN {dialect.infix(whole, '+', one)}"
-    down = f"WHEN {rest} <= {dialect.negative(half)} THEN {dialect.infix(whole, '-', one)}"
-    return f"(CASE WHEN {is_far} THEN CASE {up} {down} ELSE {whole} END ELSE {x} END)"
+        return dialect.bound(x, dialect.truncated)
+    return dialect.bound(x, lambda value: _half_away(dialect, value))
+
+
+def _half_away(dialect: Dialect, x: str) -> str:
+    """The nearest whole DOUBLE, halves away from zero."""
+
+    def moved(whole: str) -> str:
+        half, one = dialect.number(0.5), dialect.number(1.0)
+        rest = dialect.infix(x, "-", whole)  # exact; of an infinity NaN, which is no half
+        up = f"WHEN {rest} >= {half} THEN {dialect.infix(whole, '+', one)}"
+        down = f"WHEN {rest} <= {dialect.negative(half)} THEN {dialect.infix(whole, '-', one)}"
+        return f"CASE {up} {down} ELSE {whole} END"
+
+    is_near = f"{dialect.call('ABS', x)} <= {dialect.number(2.0**52)}"
+    return f"(CASE WHEN {is_near} THEN {dialect.bound(dialect.truncated(x), moved)} ELSE {x} END)"
 
 
 def nearest(dialect: Dialect, x: str, low: int = -BIGINT - 1, high: int = BIGINT) -> str:
     """BIGINT nearest to a DOUBLE, halves to even; NULL where it is outside of a range."""
     end = 2.0**63
-    inside = f"{x} >= {dialect.number(-end)} AND {x} < {dialect.number(end)}"
-    whole = f"(CASE WHEN {inside} THEN {dialect.nearest_whole(x)} END)"
-    if (low, high) == (-BIGINT - 1, BIGINT):
-        return whole
-    return f"(CASE WHEN {whole} BETWEEN {dialect.whole(low)} AND {dialect.whole(high)} THEN {whole} END)"
+
+    def whole(value: str) -> str:
+        inside = f"{value} >= {dialect.number(-end)} AND {value} < {dialect.number(end)}"
+        return f"(CASE WHEN {inside} THEN {dialect.nearest_whole(value)} END)"
+
+    def within(value: str) -> str:
+        return f"(CASE WHEN {value} BETWEEN {dialect.whole(low)} AND {dialect.whole(high)} THEN {value} END)"
+
+    found = dialect.bound(x, whole)
+    return found if (low, high) == (-BIGINT - 1, BIGINT) else dialect.bound(found, within)
 
 
 def extreme(dialect: Dialect, name: str, values: Sequence[Value], constants: Sequence[Any]) -> Value:  # noqa: ARG001

@@ -60,8 +60,11 @@ def _in_microseconds(dialect: Dialect, value: Value) -> Value:
 
 def _within_calendar(dialect: Dialect, sql: str, *, is_day: bool = False) -> Value:
     """A time, missing outside of the years 1 to 9999."""
-    inside = f"{sql} >= {dialect.whole(FIRST)} AND {sql} < {dialect.whole(END)}"
-    return Value(checked(f"(CASE WHEN {inside} THEN {sql} END)"), DATE, ANY, US, is_day=is_day)
+
+    def within(time: str) -> str:
+        return f"(CASE WHEN {time} >= {dialect.whole(FIRST)} AND {time} < {dialect.whole(END)} THEN {time} END)"
+
+    return Value(checked(dialect.bound(sql, within)), DATE, ANY, US, is_day=is_day)
 
 
 def day_start(dialect: Dialect, time: Value) -> Value:
@@ -71,11 +74,18 @@ def day_start(dialect: Dialect, time: Value) -> Value:
 
 def day_of_calendar(dialect: Dialect, year: str, month: str, day: str) -> str:
     """Days from 1970-01-01 to a day of the calendar by whole numbers, NULL if there is none in the years 1 to 9999."""
-    leap = f"({year} % 4 = 0 AND ({year} % 100 <> 0 OR {year} % 400 = 0))"
-    last = f"CASE WHEN {month} IN (4, 6, 9, 11) THEN 30 WHEN {month} <> 2 THEN 31 WHEN {leap} THEN 29 ELSE 28 END"
-    there = f"{year} BETWEEN 1 AND 9999 AND {month} BETWEEN 1 AND 12 AND {day} BETWEEN 1 AND {last}"
-    made = dialect.call("MAKE_DATE", *(f"CAST({each} AS INTEGER)" for each in (year, month, day)))
-    return f"(CASE WHEN {there} THEN {dialect.days_since(made)} END)"
+
+    def in_year(y: str) -> str:
+        leap = f"({y} % 4 = 0 AND ({y} % 100 <> 0 OR {y} % 400 = 0))"
+        return dialect.bound(month, lambda m: dialect.bound(day, lambda d: in_month(y, m, d, leap)))
+
+    def in_month(y: str, m: str, d: str, leap: str) -> str:
+        last = f"CASE WHEN {m} IN (4, 6, 9, 11) THEN 30 WHEN {m} <> 2 THEN 31 WHEN {leap} THEN 29 ELSE 28 END"
+        there = f"{y} BETWEEN 1 AND 9999 AND {m} BETWEEN 1 AND 12 AND {d} BETWEEN 1 AND {last}"
+        made = dialect.call("MAKE_DATE", *(f"CAST({each} AS INTEGER)" for each in (y, m, d)))
+        return f"(CASE WHEN {there} THEN {dialect.days_since(made)} END)"
+
+    return dialect.bound(year, in_year)
 
 
 def moved(dialect: Dialect, time: Value, interval: Sequence[Any]) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 __all__ = ["DOUBLE", "TEXT", "WHOLE", "Dialect", "DuckDBDialect"]
@@ -13,6 +13,7 @@ TEXT: Final = "VARCHAR"
 WHOLE: Final = "BIGINT"
 DOUBLE: Final = "DOUBLE"
 LARGEST: Final = 2**63 - 1  # of a BIGINT
+SHORT: Final = 80  # letters of what may stand in a statement several times
 HALF: Final = 2**53  # up to here a whole number is a DOUBLE
 
 
@@ -108,6 +109,14 @@ class Dialect:
     def rounded(self, direction: str, value: str) -> str:
         """FLOOR or CEIL of a DOUBLE of any size, as a DOUBLE."""
         return self.call(direction, value)
+
+    def bound(self, value: str, body: Callable[[str], str]) -> str:
+        """Expression that uses a value several times: a long one is computed once, where the engine can."""
+        return body(value) if len(value) <= SHORT else self.let(value, body)
+
+    def let(self, value: str, body: Callable[[str], str]) -> str:
+        """Expression of a value under a name, or with the value wherever it stands."""
+        return body(value)
 
     def truncated(self, value: str) -> str:
         """A DOUBLE of any size without its fraction."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 import os
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -153,6 +154,10 @@ class PostgresDialect(Dialect):
 
     def exact_text(self, value: str) -> str:  # noqa: D102
         return f'(CAST({value} AS TEXT) COLLATE "C")'
+
+    def let(self, value: str, body: Callable[[str], str]) -> str:  # noqa: D102
+        name = f"v{hashlib.md5(value.encode(), usedforsecurity=False).hexdigest()[:12]}"
+        return f"(SELECT {body(name)} FROM (SELECT {value} AS {name} OFFSET 0) AS bound)"
 
     def of_text(self, value: str, to: str) -> str:  # noqa: D102
         return f"CAST({value} AS {to})"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -88,6 +89,11 @@ class SparkDialect(Dialect):
 
     def nearest_whole(self, value: str) -> str:  # noqa: D102
         return f"CAST({self.call('RINT', value)} AS BIGINT)"
+
+    def let(self, value: str, body: Callable[[str], str]) -> str:
+        """A lambda function of an array of one: an expression of many copies takes Spark minutes to compile."""
+        name = f"v{hashlib.md5(value.encode(), usedforsecurity=False).hexdigest()[:12]}"
+        return f"{self.call('TRANSFORM', self.call('ARRAY', value), f'{name} -> {body(name)}')}[0]"
 
     def truncated(self, value: str) -> str:  # noqa: D102
         sides = (self.rounded(direction, value) for direction in ("CEIL", "FLOOR"))
