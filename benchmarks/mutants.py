@@ -76,7 +76,7 @@ MUTANTS = [
     # What a condition means, and whose rows are chosen.
     ("_model/rowwise/decide.py", "yes = yes | missing_of(value)", "yes = yes", "one_meaning rowwise_accepted"),
     ("engines/sql/compiler/comparisons.py", '(">", ">=", "!=") else', '(">", ">=") else', "one_meaning"),
-    ("_sql/expressions/duckdb_arithmetic.py", '"!=": [left, right]', '"!=": [right]', "one_meaning"),
+    ("engines/sql/compiler/comparisons.py", '"!=": [left, right]', '"!=": [right]', "one_meaning"),
     ("_relations/pruned.py", "own & _columns_of(relation.right)", "own & _columns_of(relation.left)", "canonical"),
     ("_relations/canonical.py", 'return ["bool", value]', 'return ["int", str(int(value))]', "canonical"),
     ("engines/sql/compiler/numbers.py", "WHEN {rest} >= {half}", "WHEN {rest} > {half}", "functions_of_engines"),

@@ -15,6 +15,7 @@ from decimal import Decimal
 from pdrisk._model.kinds import NOTHING, NUMBER, TRUTH
 from pdrisk._model.nodes import MEMBERSHIP, NEGATED
 from pdrisk._sql.syntax.pieces import BIGINT, Expression, case, constant, number, operation, quoted
+from pdrisk.engines.sql.compiler.comparisons import nan_decides
 
 __all__ = [
     "KEEP_WHOLE",
@@ -208,9 +209,8 @@ def _of_floats(symbol: str, parts: Sequence[Expression]) -> Expression:
 
 def _one(symbol: str, left: Expression, right: Expression) -> str:
     """Comparison of two, true where it is known to be true."""
-    both = [left] if _loose([right]) else []  # of two NaN, which would be equal, one is looked at
-    looked_at = {"<": [right], "<=": [right], ">": [left], ">=": [left], "!=": [left, right], "==": both}[symbol]
-    return _where(operation(symbol, [left.sql, right.sql]), looked_at)
+    sides = nan_decides(symbol, left, right, both=right.may_be_nan)
+    return _where(operation(symbol, [left.sql, right.sql]), sides)
 
 
 def _loose(parts: Sequence[Expression]) -> list[Expression]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -27,7 +27,9 @@ from pdrisk.engines.sql.compiler.values import (
 )
 from pdrisk.engines.sql.dialects.dialect import Dialect
 
-__all__ = ["beside", "beside_constant", "is_present", "one_of", "without_nan"]
+__all__ = ["beside", "beside_constant", "is_present", "nan_decides", "one_of", "without_nan"]
+
+Side = TypeVar("Side")
 
 SQL_WORDS: Final = {"==": "=", "!=": "<>"}
 
@@ -36,12 +38,18 @@ def beside(dialect: Dialect, symbol: str, left: Value, right: Value) -> str:
     """Comparison of two columns: true where it is known to be true, else false or NULL."""
     if (left.span is None) != (right.span is None):  # a NaN is cast to no whole number
         left, right = without_nan(dialect, left), without_nan(dialect, right)
-    # To every engine NaN equals NaN and is above all other numbers: only what that makes true is looked at.
-    looked_at = {
-        "<": [right], "<=": [right], ">": [left], ">=": [left], "!=": [left, right],
-        "==": [left] if not right.clean else [],
+    sides = nan_decides(symbol, left, right, both=not right.clean)
+    return _with_present(dialect, _ordered(dialect, symbol, left, right), sides)
+
+
+def nan_decides(symbol: str, left: Side, right: Side, *, both: bool) -> list[Side]:
+    """The sides of a comparison that have to be looked at, ``both`` if the right one may be NaN, too.
+
+    To every engine NaN equals NaN and is above all other numbers: only what that makes true is looked at.
+    """
+    return {
+        "<": [right], "<=": [right], ">": [left], ">=": [left], "!=": [left, right], "==": [left] if both else [],
     }[symbol]  # fmt: skip
-    return _with_present(dialect, _ordered(dialect, symbol, left, right), looked_at)
 
 
 def without_nan(dialect: Dialect, value: Value) -> Value:
