@@ -20,7 +20,7 @@ from pdrisk._core.spread import Std, Var
 from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import calibrated
-from pdrisk._mechanisms.laplace_sums import critical, tail
+from pdrisk._mechanisms.laws.laplace_sums import critical, tail
 from pdrisk.datasets import soep_like
 from pdrisk.engines.numpy.single import summary_of_one
 from places import place

@@ -275,7 +275,7 @@ def seen(monkeypatch):
     monkeypatch.setattr(
         "pdrisk._answer.releasing.discrete_laplace", noted("draw", pdrisk._answer.releasing.discrete_laplace)
     )
-    monkeypatch.setattr("pdrisk._answer.doubts.warnings.warn", noted("warn", warnings.warn))
+    monkeypatch.setattr("pdrisk._answer.words.doubts.warnings.warn", noted("warn", warnings.warn))
     return found
 
 

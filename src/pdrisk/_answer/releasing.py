@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._answer.answer import Answer, AnswerLine
-from pdrisk._answer.doubts import warn_after, warn_before, warn_of_left_out
 from pdrisk._answer.facts import Facts, facts_of_lines, facts_of_one
 from pdrisk._answer.noisy import NoisyAnswers, withhold
+from pdrisk._answer.words.doubts import warn_after, warn_before, warn_of_left_out
 from pdrisk._core.risks.gaussian_dp import root
 from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray, Summary

@@ -18,7 +18,7 @@ from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.entropy import Bits, system_bits
-from pdrisk._mechanisms.laplace_sums import critical_of_sum
+from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 

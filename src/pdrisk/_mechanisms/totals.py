@@ -12,7 +12,7 @@ from pdrisk._core.lattice import LARGEST_STEPS, PLACES
 from pdrisk._core.statistics import Count, Statistic, Sum, WholeStatistic
 from pdrisk._core.summary import FloatArray
 from pdrisk._core.universe import Universe
-from pdrisk._mechanisms.laplace_sums import critical
+from pdrisk._mechanisms.laws.laplace_sums import critical
 
 __all__ = ["is_total", "total", "total_interval", "total_reach"]
 

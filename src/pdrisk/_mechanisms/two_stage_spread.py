@@ -19,7 +19,7 @@ from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._mechanisms.base import Drawn
 from pdrisk._mechanisms.bernstein import Bernstein, moments
 from pdrisk._mechanisms.entropy import Bits, system_bits
-from pdrisk._mechanisms.laplace_sums import critical_of_sum
+from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 

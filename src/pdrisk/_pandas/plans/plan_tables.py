@@ -16,7 +16,7 @@ import pandas as pd
 from pdrisk._core.foreign import shown
 from pdrisk._core.statistics import Count, Sum, WholeSum
 from pdrisk._core.summary import Summary
-from pdrisk._mechanisms.laplace_sums import critical_of_sum
+from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
 from pdrisk._model.arguments import checked_flag
 from pdrisk._model.joint import joined
 from pdrisk._model.plain import float_of
