@@ -11,11 +11,13 @@ import pandas as pd
 
 from pdrisk._answer import formatting
 from pdrisk._answer.curator import Curator
+from pdrisk._answer.measured import MEASURED_COLUMNS
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._core.risk import Risk
 from pdrisk._core.statistics import Histogram
 from pdrisk._core.universe import Rectangle
 from pdrisk._model.attributes import ATTRIBUTE, EXACT, from_strict_json, strict_json
+from pdrisk._model.margins import Margins
 from pdrisk._model.plain import plain_label
 from pdrisk._model.query import Query
 from pdrisk._model.unit import ONE_RECORD
@@ -102,7 +104,7 @@ class AnswerLine:
             eps=noisy.eps,
             bounds=(universe.lo, universe.hi) if line.statistic.bounded else None,
             global_sensitivity=query.global_sensitivity(at, universe),
-            scale=mechanism.scale,
+            scale=mechanism.scale if query.margins is None else None,  # that of each table is another
             noise95=float(reaches.max()) if len(reaches) else float("nan"),
             worst_case=noisy.risk.worst_case,
             success=noisy.risk.success,
@@ -204,6 +206,23 @@ class Answer:
         Where keys are private, from how many people on a group may be shown, is shown half of the time, and always.
     mu : float
         Of everything together, as a ledger with ``success=`` counts it; 0 in what was kept before there was one.
+    tables, shares : tuple of str, tuple of float
+        Of cells with margins the columns of each table, "" of the total, and its share of eps; 0 where it follows from
+        the others alone.
+    whole : bool
+        Whether their counts are shown as whole numbers that add up.
+    share_of : str or None
+        The columns in whose groups shares add up to 1, "" for all together; None where no shares are shown.
+    adjusted : tuple of str
+        The columns of all tables, "" of a single number, that were adjusted to each other after they were published.
+    state : str or None
+        The dataset and the version of the data that are asked, where a ledger pays for a Dataset with ``version=``.
+    measured_tables : dict or None
+        Of a table with margins and one statistic, what was drawn of each measured table, by its ``axes``.
+    measured : dict or None
+        Of a table, what was drawn for each line: see `pdrisk._answer.measured_tables.measurements_of`.
+    sums : bool
+        Whether rows of an answer in SQL are computed over several noisy ones.
     """
 
     lines: tuple[AnswerLine, ...]
@@ -237,6 +256,15 @@ class Answer:
     eps_groups: float = 0.0
     sizes_shown: tuple[int, ...] = ()
     mu: float = 0.0
+    tables: tuple[str, ...] = ()
+    shares: tuple[float, ...] = ()
+    whole: bool = False
+    share_of: str | None = None
+    adjusted: tuple[str, ...] = ()
+    state: str | None = None
+    measured_tables: dict[str, Any] | None = None
+    measured: dict[str, Any] | None = None
+    sums: bool = False
 
     @classmethod
     def of(
@@ -276,6 +304,7 @@ class Answer:
             eps_groups=0.0 if chosen is None else float(chosen.eps),
             sizes_shown=() if chosen is None else chosen.sizes_shown,
             mu=mu,
+            **({} if query.margins is None else _of_margins(query.margins)),
         )
 
     def check_one_record_each(self, needed: str) -> None:
@@ -312,7 +341,7 @@ class Answer:
     @property
     def public_columns(self) -> set[Any]:
         """Columns of its table that may be published."""
-        return set(TABLE + self.index if self.headings is None else self.headings)
+        return set(TABLE + MEASURED_COLUMNS + self.index if self.headings is None else self.headings)
 
     @property
     def curators_columns(self) -> tuple[str, ...]:
@@ -360,6 +389,18 @@ class Answer:
         lines = [AnswerLine(**{**line, **{name: _pair(line.get(name)) for name in pairs}}) for line in said["lines"]]
         listed = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
         return cls(**{**said, **listed, "lines": tuple(lines)})
+
+
+def _of_margins(margins: Margins) -> dict[str, Any]:
+    """The fields about the tables of cells with margins."""
+    shares, divisor = dict(margins.shares), margins.divisor
+    tables = list(dict.fromkeys([*margins.tables, *shares]))
+    return {
+        "tables": tuple(map(margins.named, tables)),
+        "shares": tuple(float(shares.get(axes, 0)) for axes in tables),
+        "whole": margins.whole,
+        "share_of": None if divisor is None else margins.named(divisor),
+    }
 
 
 USUAL: Final[dict[str, Any]] = {field.name: field.default for field in dataclasses.fields(Answer)}

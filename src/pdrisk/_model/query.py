@@ -28,6 +28,7 @@ from pdrisk._mechanisms import (
 )
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._model.arguments import checked_flag, checked_mechanism, checked_success
+from pdrisk._model.margins import Margins
 from pdrisk._model.rowwise import Derived, RowwiseFilter
 from pdrisk._model.unit import Unit
 from pdrisk._printing import printable
@@ -179,6 +180,9 @@ class Query:
     has_facts : bool
         Whether curators may want sensitivities and risks in these data: else an engine may leave out of a summary what
         no noise is added to.
+    margins : Margins or None
+        Tables that are published in the place of one number for each group, each measured with a part of the share of
+        every release. Engines read the groups alone.
     """
 
     lines: tuple[Line, ...]
@@ -199,6 +203,7 @@ class Query:
     unit: Unit = field(default_factory=Unit)
     selection: PartitionSelection | None = None
     has_facts: bool = True
+    margins: Margins | None = None
 
     def __post_init__(self) -> None:
         if not self.releases:
@@ -240,6 +245,11 @@ class Query:
         return self.mechanism(line, universe).reads if self.shares else self.lines[line].needs
 
     @property
+    def least_part(self) -> Fraction:
+        """Least part of a share that anything is measured with: 1, but for margins."""
+        return Fraction(1) if self.margins is None else min(part for _, part in self.margins.shares)
+
+    @property
     def is_private(self) -> bool:
         """Whether bounds and keys are declared, so that eps promises what it says."""
         listed = self.groups is None or self.groups.keys is not None or self.groups.is_private
@@ -268,6 +278,9 @@ class Query:
 
         Without declared bounds that of any answer for the same eps.
         """
+        if self.margins is not None:
+            alone = replace(self, margins=None)
+            return sum((alone.mu2_at(line, eps * share) for _, share in self.margins.shares), Fraction(0))
         if self.lines[line].statistic.bounded and self.lines[line].universe is None:
             return squared(mu_of_pure(float(eps)))
         mechanism, weight = self.mechanism(line, eps=eps), self.weight(line, eps)

@@ -13,23 +13,22 @@ from pdrisk._model.arguments import (
 from pdrisk._model.kinds import NUMBER
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below
-from pdrisk._model.query import (
-    Source,
-)
+from pdrisk._model.query import UNIT, Source
 from pdrisk._sql.argument_bounds import bounds_of_argument
 from pdrisk._sql.dry_run import types
 from pdrisk._sql.expressions import text
 from pdrisk._sql.grouping import Grouping, typed_key
 from pdrisk._sql.headings import heading
-from pdrisk._sql.noisy import column_of
+from pdrisk._sql.noisy import Computed, column_of
 from pdrisk._sql.personal import positional
 from pdrisk._sql.pieces import Expression, lowered, number, quoted
-from pdrisk._sql.ranges import ANYTHING, range_of
+from pdrisk._sql.ranges import ANYTHING, Range, range_of
 from pdrisk._sql.refusals import not_grouped
 from pdrisk._sql.rows import Condition, Relation, Rows, condition, named
 from pdrisk._sql.settings import Settings
 from pdrisk._sql.statistics import AGGREGATES, Asked, asked, asked_of_two
 from pdrisk._sql.tree import Select, Star
+from pdrisk._sql.uncut import arithmetic
 from pdrisk.errors import ParameterError
 
 COUNTS = frozenset({"count", "dp_count"})
@@ -92,6 +91,8 @@ class Answers:
         The releases met so far: an aggregate is the column ``v0``, ``v1``, ... of the noisy table.
     ordering : bool
         Whether this is ORDER BY, where an alias goes before a column.
+    mechanism : str
+        As the caller passed it.
     """
 
     relation: Relation
@@ -99,8 +100,9 @@ class Answers:
     bounds: Mapping[str, Universe] | Universe | None
     noted: list[Noted] = field(default_factory=list)
     ordering: bool = False
-    windows: list[str] = field(default_factory=list)
+    windows: Computed = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
+    mechanism: str = "auto"
     of_people = False
     untyped = frozenset[str]()
     numbers = frozenset[str]()
@@ -132,7 +134,7 @@ class Answers:
                 return self._aliased(alias)
             self.plain_rows.column(node)  # an unknown name is said to be one
             raise not_grouped(node)
-        return group
+        return arithmetic(node, self) if group is None else group
 
     def order(self, how: str) -> str:
         """The words after an item of ORDER BY, written out."""
@@ -220,7 +222,13 @@ class Answers:
         return tuple(dict.fromkeys([*aliases, heading(node), *columns]))
 
     def _released(self, call: Call) -> Expression:
-        return Expression(f"v{self._place(call)}", NUMBER, "DOUBLE")
+        place = self._place(call)
+        one = self.noted[place].asked
+        lies = ANYTHING
+        if self.mechanism != "laplace":  # which is never cut
+            least, most = one.statistic.value_range(one.universe or UNIT)
+            lies = Range(float(least), float(most))
+        return Expression(f"v{place}", NUMBER, "DOUBLE", range=lies, uncut=f"u{place}", tree=("column", f"u{place}"))
 
     def _several(self, call: Call) -> Expression | None:
         """A list of quantiles, each of which is a release."""
