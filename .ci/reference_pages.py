@@ -15,7 +15,7 @@ from typing import Any
 from unittest import mock
 
 from pdrisk._cli import main
-from pdrisk._pandas.options import OPTIONS_DOC
+from pdrisk._pandas.requests.options import OPTIONS_DOC
 
 WIDTH = 120
 

@@ -42,9 +42,9 @@ from accuracy_page import page, table
 from accuracy_peers import PEERS, Peer, opendp_candidates
 from pdrisk._mechanisms import ClippedSums, Exponential, ExponentialInterval, Mechanism
 from pdrisk._model.query import Line
-from pdrisk._pandas.lines import judged_lines
-from pdrisk._pandas.options import Request
-from pdrisk._pandas.requests import judged_selection
+from pdrisk._pandas.requests.judged_requests import judged_selection
+from pdrisk._pandas.requests.lines import judged_lines
+from pdrisk._pandas.requests.options import Request
 
 __all__ = ["Error", "Row", "grouped_rows", "main", "shape_rows"]
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.gaussian import (
+from pdrisk._core.risks.gaussian_dp import (
     limit_of,
     mu_of_exponential,
     mu_of_geometric,

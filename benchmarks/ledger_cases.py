@@ -15,7 +15,7 @@ import pandas as pd
 
 import pdrisk
 from cases import EPS, HI, LO, Case, distances
-from pdrisk._ledger.records import chained
+from pdrisk._ledger.store.records import chained
 
 PEOPLE = 1_000_000
 RECORDS = 100_000

@@ -25,9 +25,9 @@ import pandas as pd
 import pdrisk
 from pdrisk._model.arguments import statistic
 from pdrisk._model.query import Query
-from pdrisk._pandas.lines import judged_lines
-from pdrisk._pandas.options import Request
-from pdrisk._pandas.requests import judged_query
+from pdrisk._pandas.requests.judged_requests import judged_query
+from pdrisk._pandas.requests.lines import judged_lines
+from pdrisk._pandas.requests.options import Request
 
 EPS = 0.01
 CONTENDERS = 8

@@ -17,7 +17,7 @@ from pdrisk._answer.drawing import COLOURS, INK, MARKERS, SIZE, WORDS, canvas, s
 from pdrisk._core.margins.allotment import alloted
 from pdrisk._core.margins.least_squares import MeasuredMargins
 from pdrisk._core.margins.whole import whole_table
-from pdrisk._mechanisms.margins import EstimateNoise
+from pdrisk._mechanisms.margin_estimates import EstimateNoise
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from margin_tables import EVERY, laplace, matrix, people, summed, variance

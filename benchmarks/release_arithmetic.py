@@ -12,11 +12,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from pdrisk._answer import expressions
-from pdrisk._answer.expressions import computed
-from pdrisk._answer.forms import Linear, Ratio, form_of
-from pdrisk._answer.measured import Measurements, new_draw
-from pdrisk._mechanisms.law import Law
+from pdrisk._answer.arithmetic import exact_expressions as expressions
+from pdrisk._answer.arithmetic.exact_expressions import computed
+from pdrisk._answer.arithmetic.forms import Linear, Ratio, form_of
+from pdrisk._answer.arithmetic.measured import Measurements, new_draw
+from pdrisk._mechanisms.laws.law import Law
 
 TIMES = 20_000
 COARSE = (0.1, 0.5, 1.0, 2.0, 3.0)  # noise of counts has few values beyond 1

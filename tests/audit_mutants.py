@@ -24,11 +24,11 @@ from pdrisk._mechanisms.laplace import Laplace
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.two_sums import TwoSums
 from pdrisk._model.query import Query
-from pdrisk._sql import judge
+from pdrisk._sql.select import judge
 from pdrisk.engines.numpy import frame as frames
 from pdrisk.engines.numpy import single
-from pdrisk.engines.numpy.people import Persons
-from pdrisk.engines.sql.duckdb import DuckDBEngine
+from pdrisk.engines.numpy.person_records import Persons
+from pdrisk.engines.sql.servers.duckdb_engine import DuckDBEngine
 
 # name: the sections of the audit that find it, one of them at least, and what is broken
 MUTANTS = {}
@@ -158,7 +158,7 @@ def eps_charged_once_for_overlapping_groups(patch):
 @mutant("replay", "black box")
 def eps_that_is_not_split(patch):
     """Each of several releases costs all of it."""
-    from pdrisk._pandas import requests
+    from pdrisk._pandas.requests import judged_requests as requests
 
     own = requests.asked_epsilon
     patch.setattr(requests, "asked_epsilon", lambda *asked: own(*asked) * 2)

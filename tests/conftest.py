@@ -65,7 +65,7 @@ def clock(monkeypatch):
     """Time stands still in the middle of a month; the function sets it to another day."""
     moment = {"now": datetime.datetime(2190, 5, 15, 12, tzinfo=datetime.UTC)}
     now = SimpleNamespace(now=lambda tz: moment["now"], fromisoformat=datetime.datetime.fromisoformat)
-    monkeypatch.setattr("pdrisk._ledger.account.datetime", SimpleNamespace(datetime=now, UTC=datetime.UTC))
+    monkeypatch.setattr("pdrisk._ledger.accounts.account.datetime", SimpleNamespace(datetime=now, UTC=datetime.UTC))
     return lambda **by: moment.update(now=moment["now"] + datetime.timedelta(**by))
 
 

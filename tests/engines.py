@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pdrisk._model.unit import of_this_process
-from pdrisk._sql.given import ONE_TABLE, tables_given
-from pdrisk._sql.postgres import PostgresTable
+from pdrisk._sql.dataset.dataset_tables import ONE_TABLE, tables_given
+from pdrisk._sql.tables.postgres_table import PostgresTable
 from pdrisk.engines.columnar.table import column_table
 from pdrisk.engines.numpy.frame import FrameEngine
-from pdrisk.engines.sql.described import DIALECTS
-from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
-from pdrisk.engines.sql.duckdb import fetched
-from pdrisk.engines.sql.duckdb_types import stored_columns
-from pdrisk.engines.sql.table import SQLTable
+from pdrisk.engines.sql.dialects.dialect import Dialect, DuckDBDialect
+from pdrisk.engines.sql.servers.duckdb_engine import fetched
+from pdrisk.engines.sql.servers.duckdb_types import stored_columns
+from pdrisk.engines.sql.servers.schema_only import DIALECTS
+from pdrisk.engines.sql.servers.sql_table import SQLTable
 from warehouses import on_duckdb
 
 DTYPES = {"DOUBLE": "float64", "BIGINT": "Int64", "TINYINT": "Int8", "DECIMAL(20, 4)": object}

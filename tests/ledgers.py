@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._ledger.records import START, chained
-from pdrisk._ledger.seen import SEEN
+from pdrisk._ledger.store.records import START, chained
+from pdrisk._ledger.store.rollback import SEEN
 
 REGIONS = ["north", "south", "east"]
 SURE = 1e6  # an eps at which noise is far below what is looked at

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pdrisk._pandas.lines import judged_lines
-from pdrisk._pandas.options import Request
-from pdrisk._pandas.requests import judged_selection
+from pdrisk._pandas.requests.judged_requests import judged_selection
+from pdrisk._pandas.requests.lines import judged_lines
+from pdrisk._pandas.requests.options import Request
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 DRAWS = 4000

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._answer.combined import _shown
+from pdrisk._answer.arithmetic.combined import _shown
 
 FRAME = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0] * 50})
 BOUNDS = (0, 5)

@@ -14,7 +14,7 @@ import pytest
 import pdrisk
 from pdrisk._atomic_file import remove_leftovers, write_whole
 from pdrisk._cli import main
-from pdrisk._ledger.secret import secret as kept_secret
+from pdrisk._ledger.store.secret import secret as kept_secret
 
 FRAME = pd.DataFrame({"x": [1.0, 2.0, 4.0, 8.0], "y": [1, 2, 3, 4]})
 

@@ -15,12 +15,12 @@ import pdrisk
 from attacks import watch
 from noisy_answers import seeded
 from pdrisk._core.lattice import PLACES
+from pdrisk._core.risks.worlds import exact_of_worlds, tight_of_worlds
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Universe
-from pdrisk._core.worlds import exact_of_worlds, tight_of_worlds
 from pdrisk._mechanisms import calibrated
-from pdrisk._mechanisms.laplace_sums import critical, tail
+from pdrisk._mechanisms.laws.laplace_sums import critical, tail
 from pdrisk.datasets import soep_like
 from pdrisk.engines.numpy.single import summary_of_one
 from places import place

@@ -8,8 +8,8 @@ import pytest
 
 from pdrisk._model.kinds import DATE
 from pdrisk.engines.sql.calendar import BEGINNINGS, PARTS, beginning_of, part_of
-from pdrisk.engines.sql.dialect import Dialect
-from pdrisk.engines.sql.postgres import PostgresDialect
+from pdrisk.engines.sql.dialects.dialect import Dialect
+from pdrisk.engines.sql.servers.postgres_engine import PostgresDialect
 from pdrisk.engines.sql.values import BIGINT, Value
 from postgres_databases import connected, database, needs_server
 

@@ -6,7 +6,7 @@ import pytest
 
 from pdrisk._answer.words import participant, times_right
 from pdrisk._cli import demo, main
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.risk import posterior
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import pdrisk
 from pdrisk._core.lattice import PLACES
-from pdrisk._core.sizes import SIZE_PLACES, SizePoints
+from pdrisk._core.size_sums import SIZE_PLACES, SizePoints
 from pdrisk._core.statistics import Mean, Sum
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import calibrated

@@ -20,7 +20,7 @@ import pdrisk
 from ledgers import typed
 from pdrisk import attack
 from pdrisk._answer.curator import Curator
-from pdrisk._ledger import ambient
+from pdrisk._ledger.accounts import ambient
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -263,7 +263,8 @@ class TestGate:
     def test_refused_unread_and_unpaid(self, view, frame, ledger, monkeypatch):
         d = pdrisk.Dataset(frame, ledger=ledger)
         monkeypatch.setattr("pdrisk.engines.numpy.frame.FrameEngine.read", lambda *_: pytest.fail("the data were read"))
-        monkeypatch.setattr("pdrisk.engines.sql.duckdb.read", lambda *_: pytest.fail("the data were read"))
+        read = "pdrisk.engines.sql.servers.duckdb_engine.read"
+        monkeypatch.setattr(read, lambda *_: pytest.fail("the data were read"))
         with pytest.raises(pdrisk.PolicyError, match="curator") as caught:
             VIEWS[view](d)
         assert ledger.remaining().spent == 0

@@ -10,11 +10,11 @@ import pdrisk
 from pdrisk._disclosure import measures
 from pdrisk._disclosure.measures import asked
 from pdrisk._disclosure.sql_table import SQLKeys
-from pdrisk._model.declarations import Declarations
-from pdrisk.engines.sql.dialect import Dialect
-from pdrisk.engines.sql.duckdb import fetched
-from pdrisk.engines.sql.duckdb_types import stored_columns
-from pdrisk.engines.sql.table import SQLTable
+from pdrisk._model.declared.declarations import Declarations
+from pdrisk.engines.sql.dialects.dialect import Dialect
+from pdrisk.engines.sql.servers.duckdb_engine import fetched
+from pdrisk.engines.sql.servers.duckdb_types import stored_columns
+from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 from postgres_databases import connected, database, needs_server
 from spark_sessions import needs_spark, session

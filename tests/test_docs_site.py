@@ -8,8 +8,8 @@ import pytest
 
 import pdrisk
 from pdrisk._pandas.accessor import FrameAccessor
-from pdrisk._pandas.hints import Hinting
-from pdrisk._pandas.options import DEFAULTS
+from pdrisk._pandas.curators.hints import Hinting
+from pdrisk._pandas.requests.options import DEFAULTS
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / ".ci" / "reference_pages.py"

@@ -18,7 +18,7 @@ from pdrisk._answer.answer import Answer, AnswerLine
 from pdrisk._answer.curator import Curator
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.words import AUDIENCES, LANGUAGES, participant
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.risk import posterior
 from pdrisk._core.statistics import Mean
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import calibrated

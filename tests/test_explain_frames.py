@@ -11,7 +11,7 @@ import pytest
 import pdrisk
 from pdrisk import ParameterError
 from pdrisk._answer.words import AUDIENCES
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.risk import posterior
 from test_explain import BOUNDS, FORBIDDEN, FRAME, OUT_OF, flat, release
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -9,7 +9,7 @@ import pytest
 
 import pdrisk
 from pdrisk._cli import main
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.risk import posterior
 from pdrisk.errors import NotPublicError
 from pdrisk.study.exposure import RISKS, exposure
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._sql import fluent
-from pdrisk.engines.sql import duckdb as engine
-from pdrisk.engines.sql import placing
+from pdrisk._sql.dataset import duckdb_table as fluent
+from pdrisk.engines.sql.servers import duckdb_engine as engine
+from pdrisk.engines.sql.summary import placing
 from sql_people import BOUNDS, PEOPLE, REGIONS, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

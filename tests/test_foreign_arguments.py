@@ -17,8 +17,8 @@ import pdrisk
 from hostile_values import Endless, TooSlow, at_most, values
 from pdrisk import ColumnTypeError, PdriskError, QueryFailedError, UnknownColumnError, identifiability, risk
 from pdrisk._core.foreign import own_errors, shown
-from pdrisk._model import keys
-from pdrisk._model.declarations import from_text
+from pdrisk._model.declared.declarations import from_text
+from pdrisk._model.groups import keys
 
 FRAME = pd.DataFrame(
     {

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdrisk._answer.expressions import Added, Multiplied, computed, constants, interval, shown
-from pdrisk._answer.forms import Linear, Ratio, form_of
-from pdrisk._answer.measured import Measurements, new_draw
-from pdrisk._mechanisms import whole_sums
-from pdrisk._mechanisms.laplace_sums import bound_of_sum, critical_of_sum
-from pdrisk._mechanisms.law import Law
-from pdrisk._mechanisms.whole_sums import MOST_POINTS, critical_of_whole, points_for
+from pdrisk._answer.arithmetic.exact_expressions import Added, Multiplied, computed, constants, interval, shown
+from pdrisk._answer.arithmetic.forms import Linear, Ratio, form_of
+from pdrisk._answer.arithmetic.measured import Measurements, new_draw
+from pdrisk._mechanisms.laws import whole_sums
+from pdrisk._mechanisms.laws.laplace_sums import bound_of_sum, critical_of_sum
+from pdrisk._mechanisms.laws.law import Law
+from pdrisk._mechanisms.laws.whole_sums import MOST_POINTS, critical_of_whole, points_for
 
 PLACES = 2**30
 

@@ -21,7 +21,7 @@ from functions_on_duckdb import (
     table,
 )
 from pdrisk._answer.answer import Answer
-from pdrisk._core.risk import METRICS
+from pdrisk._core.risks.risk import METRICS
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

@@ -9,7 +9,8 @@ import pytest
 from scipy.special import ndtr, ndtri_exp
 
 from gaussian_curves import ALPHAS, gaussian_power, laplace_power, lattice, many, partitions, product, room, success
-from pdrisk._core.gaussian import (
+from pdrisk._core.order import Quantile
+from pdrisk._core.risks.gaussian_dp import (
     largest_eps,
     limit_of,
     mu_of_exponential,
@@ -25,7 +26,6 @@ from pdrisk._core.gaussian import (
     success_of,
     upper_quantile,
 )
-from pdrisk._core.order import Quantile
 from pdrisk._core.statistics import Count, Histogram, Mean, WholeSum
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import calibrated

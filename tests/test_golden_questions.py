@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._ledger import payer
+from pdrisk._ledger.accounts import payer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 GOLDEN = Path(__file__).parent / "golden" / "questions.json"

@@ -511,7 +511,7 @@ class TestKeysInTheColumnsPrecision:
 
 def test_the_most_keys_are_taken_and_one_more_is_not(monkeypatch):
     """Of one list, and of the combinations of several."""
-    monkeypatch.setattr("pdrisk._model.keys.MOST", 8)
+    monkeypatch.setattr("pdrisk._model.groups.keys.MOST", 8)
     frame = pd.DataFrame({"g": [1, 2], "h": [1, 2]})
     for by, keys in (("g", range(8)), (["g", "h"], {"g": [1, 2], "h": [1, 2, 3, 4]})):
         assert len(frame.dprisk.count(eps=1, by=by, keys=keys)) == 8

@@ -13,7 +13,7 @@ import pytest
 import pdrisk
 from ledgers import people
 from pdrisk._guard import guarded
-from pdrisk._ledger import seen
+from pdrisk._ledger.store import rollback as seen
 from pdrisk.errors import FAILED
 
 pytestmark = [
@@ -318,7 +318,7 @@ class TestTimeouts:
     @pytest.mark.parametrize("seconds", [0.001, 0.03, 0.06])
     def test_in_sql(self, book, alarm, monkeypatch, seconds):
         """DuckDB says of what a handler raised only that there was something."""
-        from pdrisk.engines.sql import reading
+        from pdrisk.engines.sql.summary import reading
 
         frame, ledger, real = pd.DataFrame({"x": np.arange(5_000_000.0)}), book(), reading.statement
         query = "SELECT MEDIAN(x), VARIANCE(x), AVG(x) FROM frame WHERE sqrt(x) < 9e9 AND ln(x + 1) > -1"

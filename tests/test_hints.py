@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._pandas.hints import MEANT
+from pdrisk._pandas.curators.hints import MEANT
 
 FRAME = pd.DataFrame({"x": [1.0, 2.0], "member": [True, False]})
 

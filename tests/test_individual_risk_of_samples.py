@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pdrisk._core.disclosure import MODELS, expected_reciprocal, probability_below
-from pdrisk._core.loglinear import CellTable
+from pdrisk._core.risks.loglinear import CellTable
+from pdrisk._core.risks.table_disclosure import MODELS, expected_reciprocal, probability_below
 from pdrisk.errors import ParameterError
 
 # sdcMicro's own tests of indivRisk (tests/testthat, method "exact"): three keys, weights, and the risks.

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdrisk._model import integer_keys
-from pdrisk._model.integer_keys import codes_of_integers, different_integers
+from pdrisk._model.groups import integer_keys
+from pdrisk._model.groups.integer_keys import codes_of_integers, different_integers
 
 WIDTHS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 

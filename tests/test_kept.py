@@ -9,12 +9,12 @@ from engines import of_frame
 from pdrisk._core.order import Quantile
 from pdrisk._core.spread import Std, Var
 from pdrisk._model.query import Groups, Line, Query
-from pdrisk._pandas.options import Request
+from pdrisk._pandas.requests.options import Request
 from pdrisk._pandas.statements import asked_of
 from pdrisk.engines.conformance import ASKED, SHARE, TABLES, UNIVERSES
-from pdrisk.engines.sql.described import described
-from pdrisk.engines.sql.kept import is_drawn_at_once, is_read_once
-from pdrisk.engines.sql.plan import for_query
+from pdrisk.engines.sql.servers.schema_only import described
+from pdrisk.engines.sql.summary.caching import is_drawn_at_once, is_read_once
+from pdrisk.engines.sql.summary.summary_plan import for_query
 
 TABLE = described("spark", "people", {"x": "double", "y": "double", "g": "string", "pid": "bigint"})
 GROUPED = Groups(("g",), (("many",), ("one",)), "given")

@@ -8,7 +8,7 @@ import pytest
 
 from pdrisk._model.columns import column_kind
 from pdrisk._model.kinds import kind_of_value, kind_phrase
-from pdrisk._sql.pieces import kind_of_type
+from pdrisk._sql.syntax.pieces import kind_of_type
 
 VALUES = {
     "numbers": 1.5,

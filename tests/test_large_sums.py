@@ -14,12 +14,12 @@ from pdrisk._core.statistics import Mean
 from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import calibrated
-from pdrisk.engines.sql.aggregates import Aggregates
-from pdrisk.engines.sql.dialect import DuckDBDialect
-from pdrisk.engines.sql.duckdb import fetched
-from pdrisk.engines.sql.placing import Placing, Sums
-from pdrisk.engines.sql.plan import Measured, SummaryPlan
-from pdrisk.engines.sql.reading import read
+from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
+from pdrisk.engines.sql.servers.duckdb_engine import fetched
+from pdrisk.engines.sql.summary.aggregates import Aggregates
+from pdrisk.engines.sql.summary.placing import Placing, Sums
+from pdrisk.engines.sql.summary.reading import read
+from pdrisk.engines.sql.summary.summary_plan import Measured, SummaryPlan
 
 UNIT = Universe(0.0, 1.0)
 SIZES = [2**32 - 1, 2**32, 2**32 + 1, 3 * 2**31, 2**33 - 2]

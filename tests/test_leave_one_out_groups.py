@@ -11,9 +11,9 @@ from noisy_answers import HI, LO
 from oracle import DEFINITIONS, QUANTILES, fractions
 from pdrisk._core.universe import Universe
 from pdrisk._model.arguments import statistic
-from pdrisk._pandas.lines import judged_lines
-from pdrisk._pandas.options import Request
-from pdrisk._pandas.requests import judged_selection
+from pdrisk._pandas.requests.judged_requests import judged_selection
+from pdrisk._pandas.requests.lines import judged_lines
+from pdrisk._pandas.requests.options import Request
 from pdrisk.engines.numpy.influence import losses, losses_of_line
 
 NAMES = [

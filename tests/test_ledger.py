@@ -253,7 +253,7 @@ def clock(monkeypatch):
         def now(cls, tz=None):
             return datetime.datetime.fromisoformat(moment["now"] + "+00:00").astimezone(tz)
 
-    monkeypatch.setattr("pdrisk._ledger.account.datetime", SimpleNamespace(datetime=Frozen, UTC=datetime.UTC))
+    monkeypatch.setattr("pdrisk._ledger.accounts.account.datetime", SimpleNamespace(datetime=Frozen, UTC=datetime.UTC))
     return lambda now: moment.update(now=now)
 
 

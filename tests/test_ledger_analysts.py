@@ -119,7 +119,7 @@ class TestLimitsOfOne:
         owner.amend(analysts={"ann": 1})
         count(opened(path, "ann"), 0.7)
         owner.verify()
-        monkeypatch.setattr("pdrisk._ledger.account.check", lambda *_: None)
+        monkeypatch.setattr("pdrisk._ledger.accounts.account.check", lambda *_: None)
         count(opened(path, "ann"), 0.7)
         with pytest.raises(pdrisk.LedgerError, match="record 4 went over the limits that held then"):
             owner.verify()
@@ -257,10 +257,11 @@ class TestOnAServer:
     @pytest.mark.slow
     def test_an_older_ledger(self, url, monkeypatch):
         """An analyst cannot bring it forward, and is told who can; what was paid under other names stays."""
-        from pdrisk._ledger import postgres, postgres_tables
-        from pdrisk._ledger.account import Account
-        from pdrisk._ledger.postgres import PostgresStore
-        from pdrisk._ledger.tables import TABLES
+        from pdrisk._ledger.accounts.account import Account
+        from pdrisk._ledger.store import postgres_store as postgres
+        from pdrisk._ledger.store import postgres_tables
+        from pdrisk._ledger.store.ledger_tables import TABLES
+        from pdrisk._ledger.store.postgres_store import PostgresStore
 
         record = Account.record
 

@@ -14,8 +14,8 @@ import pytest
 import pdrisk
 from ledgers import at_work, typed
 from pdrisk._ledger import verify
-from pdrisk._ledger.records import START, chained
-from pdrisk._ledger.sqlite import SqliteStore
+from pdrisk._ledger.store.records import START, chained
+from pdrisk._ledger.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -243,7 +243,7 @@ class TestVerify:
         rows = [row if row[4] != "paid" else (*row[:4], "refused", "0", row[6]) for row in rows]
         written_anew(change, rows[:kept], [])
         self.broken(ledger)
-        monkeypatch.setattr("pdrisk._ledger.seen.SEEN", {})  # as in a process that has seen nothing of it
+        monkeypatch.setattr("pdrisk._ledger.store.rollback.SEEN", {})  # as in a process that has seen nothing of it
         other = SqliteStore(path)
         assert verify(other)[0] == kept
         with pytest.raises(pdrisk.LedgerError, match="does not hold"):

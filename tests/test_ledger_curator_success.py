@@ -6,8 +6,8 @@ import pytest
 
 import pdrisk
 from ledgers import tables, version_one
-from pdrisk._core.gaussian import mu_of_laplace, mu_of_pure, success_of
-from pdrisk._ledger.success import mu_of_losses
+from pdrisk._core.risks.gaussian_dp import mu_of_laplace, mu_of_pure, success_of
+from pdrisk._ledger.rules.success_limits import mu_of_losses
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning", "ignore::pdrisk.DoubtfulReleaseWarning")
 LAPLACE = {"bounds": (0, 10), "mechanism": "laplace"}

@@ -40,7 +40,7 @@ def read_nothing(monkeypatch):
     for reader in ("pdrisk.engines.numpy.frame.FrameEngine", "pdrisk._disclosure.tables.FrameTable"):
         monkeypatch.setattr(f"{reader}.read", lambda *_: pytest.fail("the data were read"))
     for name in ("facts", "odometer"):
-        monkeypatch.setattr(f"pdrisk._ledger.account.Account.{name}", lambda *_: pytest.fail("they were read"))
+        monkeypatch.setattr(f"pdrisk._ledger.accounts.account.Account.{name}", lambda *_: pytest.fail("they were read"))
 
 
 def assert_refused(monkeypatch, ledger, name, call):

@@ -14,9 +14,10 @@ import pytest
 import pdrisk
 from ledgers import people, tables
 from pdrisk._cli import main
-from pdrisk._ledger import account, limits, replay
-from pdrisk._ledger.account import Account
-from pdrisk._ledger.store import decoded
+from pdrisk._ledger.accounts import account, replay
+from pdrisk._ledger.accounts.account import Account
+from pdrisk._ledger.rules import limits
+from pdrisk._ledger.store.store import decoded
 from postgres_databases import connected, needs_server
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -151,7 +152,7 @@ class TestEveryColumn:
     @pytest.mark.sampled(14)
     @pytest.mark.parametrize(("table", "column"), [(t, c) for t, columns in COLUMNS.items() for c in columns])
     def test_wrong(self, whole, tmp_path, table, column, monkeypatch):
-        monkeypatch.setattr("pdrisk._ledger.seen.SEEN", {})
+        monkeypatch.setattr("pdrisk._ledger.store.rollback.SEEN", {})
         file = tmp_path / "budget.db"
         shutil.copyfile(whole, file)
         with closing(sqlite3.connect(file)) as made, made:
@@ -162,7 +163,7 @@ class TestEveryColumn:
                 file.write_bytes(kept)
                 with closing(sqlite3.connect(file)) as made, made:
                     made.execute(f"UPDATE OR REPLACE {table} SET {column} = ?", (wrong,))
-                monkeypatch.setattr("pdrisk._ledger.seen.SEEN", {})
+                monkeypatch.setattr("pdrisk._ledger.store.rollback.SEEN", {})
                 told = found_by(METHODS[name], file)
                 said[name].add(told)
         every = set().union(*said.values()) - {""}
@@ -210,7 +211,7 @@ class TestDamage:
             return
         kept = path.read_bytes()
         for name in BODIES[place]:
-            monkeypatch.setattr("pdrisk._ledger.seen.SEEN", {})
+            monkeypatch.setattr("pdrisk._ledger.store.rollback.SEEN", {})
             told = found_by(METHODS[name], path)
             assert "is damaged; nothing was answered. See ledger.verify(), and restore it from a copy." in told
             assert tables(path, "SELECT count(*) FROM records") == [(len_of(kept, path),)]
@@ -218,13 +219,13 @@ class TestDamage:
     def test_from_the_shell(self, whole, path, capsys, monkeypatch):
         shutil.copyfile(whole, path)
         tables(path, "UPDATE datasets SET limits = '{'")
-        monkeypatch.setattr("pdrisk._ledger.seen.SEEN", {})
+        monkeypatch.setattr("pdrisk._ledger.store.rollback.SEEN", {})
         assert main(["ledger", "show", str(path)]) == 2
         assert "is damaged" in capsys.readouterr().err
 
     def test_text_that_is_none(self, whole, path, monkeypatch):
         shutil.copyfile(whole, path)
-        monkeypatch.setattr("pdrisk._ledger.seen.SEEN", {})
+        monkeypatch.setattr("pdrisk._ledger.store.rollback.SEEN", {})
         tables(path, "UPDATE datasets SET limits = CAST(x'ff' AS TEXT)")
         with pytest.raises(pdrisk.LedgerError, match="is damaged"):
             opened(path)

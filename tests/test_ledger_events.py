@@ -9,7 +9,7 @@ import pytest
 import pdrisk
 from ledgers import REGIONS, people, tables
 from pdrisk._core.statistics import Count
-from pdrisk._ledger.question import question
+from pdrisk._ledger.rules.question import question
 from pdrisk._model.query import Line, Query
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -16,8 +16,8 @@ import pytest
 import pdrisk
 from ledgers import at_work, count
 from pdrisk._cli import main
-from pdrisk._ledger.records import chained
-from pdrisk._ledger.success import mu2_of_pure
+from pdrisk._ledger.rules.success_limits import mu2_of_pure
+from pdrisk._ledger.store.records import chained
 
 START = datetime.datetime(2190, 1, 30, tzinfo=datetime.UTC)
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._ledger.account import Account
+from pdrisk._ledger.accounts.account import Account
 from sql_people import BOUNDS, PEOPLE, REGIONS
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -13,7 +13,7 @@ import pytest
 import pdrisk
 from ledgers import asked, events, of, people, script, tables, values
 from pdrisk import Dataset
-from pdrisk._ledger.memory import answer_of, text_of
+from pdrisk._ledger.accounts.memory import answer_of, text_of
 
 ASKING = """
     frame = pd.DataFrame({"x": range(60)})
@@ -91,7 +91,7 @@ class TestTampered:
     def test_of_another_form(self, two, path, monkeypatch, body):
         """Even with all hashes made anew."""
         ledger, asks, _ = two
-        monkeypatch.setattr("pdrisk._ledger.account.digest", lambda *_: json.loads(record)["answer"])
+        monkeypatch.setattr("pdrisk._ledger.accounts.account.digest", lambda *_: json.loads(record)["answer"])
         ((record,),) = tables(path, "SELECT body FROM records WHERE event = 'kept' LIMIT 1")
         tables(path, "UPDATE answers SET body = ? WHERE record = (SELECT min(record) FROM answers)", body)
         with pytest.raises(pdrisk.LedgerError, match=r"another question.*verify"):
@@ -161,9 +161,9 @@ class TestManyHands:
         ("place", "left"),
         [
             ("pdrisk._ledger.ledger.Ledger.keep", ["opened", "paid"]),
-            ("pdrisk._ledger.account.Account.keep", ["opened", "paid"]),
-            ("pdrisk._ledger.account.Account.keep_facts", ["opened", "paid"]),
-            ("pdrisk._ledger.account.Account.keep_odometer", ["opened", "paid"]),
+            ("pdrisk._ledger.accounts.account.Account.keep", ["opened", "paid"]),
+            ("pdrisk._ledger.accounts.account.Account.keep_facts", ["opened", "paid"]),
+            ("pdrisk._ledger.accounts.account.Account.keep_odometer", ["opened", "paid"]),
             ("pdrisk._pandas.answers.one_answer", ["opened", "paid", "kept"]),
         ],
     )
@@ -202,7 +202,7 @@ class TestManyHands:
             raise pdrisk.LedgerError("the disk is full")
 
         with monkeypatch.context() as broken:
-            broken.setattr("pdrisk._ledger.account.Account.keep_odometer", failing)
+            broken.setattr("pdrisk._ledger.accounts.account.Account.keep_odometer", failing)
             assert asked(ledger, partial(count, d, where="age > 30"))[1] == 1
         assert [len(tables(path, f"SELECT * FROM {name}")) for name in ("answers", "curator_releases")] == [0, 0]
         assert set(ledger.odometer(frame)["loss"]) == {1.0} == set(ledger.facts()["loss"])

@@ -11,7 +11,7 @@ import ledgers
 import pdrisk
 from ledgers import events, people, script, tables, values, version_one
 from pdrisk._cli import main
-from pdrisk._ledger.store import VERSION
+from pdrisk._ledger.store.store import VERSION
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -20,7 +20,7 @@ OPEN = """
     print(ledger.verify()[1], ledger.remaining().spent)
 """
 SLOW = """
-    import pdrisk._ledger.sqlite as store
+    import pdrisk._ledger.store.sqlite as store
     real = store.statements
     def stopping(version):
         for number, statement in enumerate(real(version)):
@@ -226,7 +226,7 @@ class TestLooking:
     def test_while_somebody_writes(self, book, path, monkeypatch):
         ledger = book()
         count(ledger)
-        monkeypatch.setattr("pdrisk._ledger.sqlite.PATIENCE", 0.1)
+        monkeypatch.setattr("pdrisk._ledger.store.sqlite.PATIENCE", 0.1)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             opened = book()

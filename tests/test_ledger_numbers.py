@@ -12,9 +12,9 @@ import pytest
 
 import pdrisk
 from ledgers import people
-from pdrisk._ledger.limits import Limits, payable, whole_number
-from pdrisk._ledger.policy import Policy
-from pdrisk._ledger.rules import each_given
+from pdrisk._ledger.rules.limits import Limits, payable, whole_number
+from pdrisk._ledger.rules.policy import Policy
+from pdrisk._ledger.rules.rules import each_given
 from pdrisk._model.arguments import epsilon
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -16,8 +16,8 @@ import pdrisk
 from errors_said import everything_said
 from ledgers import typed
 from pdrisk._cli import main
-from pdrisk._ledger.postgres import PostgresStore, parameters
-from pdrisk._ledger.postgres_tables import VERSION
+from pdrisk._ledger.store.postgres_store import PostgresStore, parameters
+from pdrisk._ledger.store.postgres_tables import VERSION
 from postgres_databases import connected, database, needs_server, role, run
 
 pytestmark = [needs_server, pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")]
@@ -187,7 +187,8 @@ class TestOpening:
     @pytest.mark.sampled(99)
     @pytest.mark.parametrize("version", range(1, VERSION))
     def test_older(self, url, monkeypatch, version):
-        from pdrisk._ledger import postgres, postgres_tables
+        from pdrisk._ledger.store import postgres_store as postgres
+        from pdrisk._ledger.store import postgres_tables
 
         with monkeypatch.context() as old:
             old.setattr(postgres_tables, "VERSION", version)
@@ -318,7 +319,7 @@ class TestWords:
         ],
     )  # fmt: skip
     def test_places(self, text, place, monkeypatch):
-        from pdrisk._ledger.postgres import where
+        from pdrisk._ledger.store.postgres_store import where
 
         for name in ("PGHOST", "PGPORT", "PGDATABASE", "PGUSER"):
             monkeypatch.delenv(name, raising=False)
@@ -365,7 +366,7 @@ class TestWords:
 
     @pytest.mark.slow
     def test_held_by_another(self, url, drawn, monkeypatch):
-        monkeypatch.setattr("pdrisk._ledger.postgres.PATIENCE", 0.2)
+        monkeypatch.setattr("pdrisk._ledger.store.postgres_store.PATIENCE", 0.2)
         ledger, other = opened(url, eps=1), opened(url)._store
         begin = time.monotonic()
         with other.writing(), pytest.raises(pdrisk.LedgerError, match=r"lock timeout.*nothing was answered.*ask again"):
@@ -379,7 +380,7 @@ class TestWords:
     @pytest.mark.slow
     def test_a_stopped_client_holds_nobody_up(self, url, monkeypatch):
         ledger, stopped = opened(url, eps=1), opened(url)._store
-        monkeypatch.setattr("pdrisk._ledger.postgres.STOPPED", 0.2)
+        monkeypatch.setattr("pdrisk._ledger.store.postgres_store.STOPPED", 0.2)
 
         def work():
             with suppress(pdrisk.LedgerError), stopped.writing():

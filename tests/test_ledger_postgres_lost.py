@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._ledger.postgres import Held
+from pdrisk._ledger.store.postgres_store import Held
 from postgres_databases import connected, needs_server, run
 
 pytestmark = needs_server

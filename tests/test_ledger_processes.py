@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._core.gaussian import mu_of_pure
+from pdrisk._core.risks.gaussian_dp import mu_of_pure
 from postgres_databases import connections
 
 FRAME = pd.DataFrame({"age": [30, 41, 52]})
@@ -411,7 +411,7 @@ class TestNoWayToWrite:
         assert script(text, what) == ["True", "True", "3", "3", "0.8"]
 
     def test_locked(self, path, drawn, monkeypatch):
-        monkeypatch.setattr("pdrisk._ledger.sqlite.PATIENCE", 0.1)
+        monkeypatch.setattr("pdrisk._ledger.store.sqlite.PATIENCE", 0.1)
         ledger = opened(path, eps=1)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
@@ -424,7 +424,7 @@ class TestNoWayToWrite:
 
     def test_locked_after_paying(self, path, drawn, monkeypatch):
         """The failure is told, though its mark could not be made."""
-        monkeypatch.setattr("pdrisk._ledger.sqlite.PATIENCE", 0.1)
+        monkeypatch.setattr("pdrisk._ledger.store.sqlite.PATIENCE", 0.1)
         ledger = opened(path, eps=1)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
 

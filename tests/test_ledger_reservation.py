@@ -10,9 +10,9 @@ import pytest
 
 import pdrisk
 from ledgers import count, events, people, tables
-from pdrisk._core.gaussian import limit_of, mu_of_laplace, mu_of_pure, squared
-from pdrisk._ledger.account import Account
-from pdrisk._ledger.limits import Spent, payable
+from pdrisk._core.risks.gaussian_dp import limit_of, mu_of_laplace, mu_of_pure, squared
+from pdrisk._ledger.accounts.account import Account
+from pdrisk._ledger.rules.limits import Spent, payable
 from postgres_databases import needs_server, role, run
 from test_ledger_analysts import grants
 
@@ -182,7 +182,7 @@ class TestEnd:
             def now(cls, zone=None):
                 return now + datetime.timedelta(days=2, seconds=1)
 
-        monkeypatch.setattr("pdrisk._ledger.account.datetime.datetime", Later)
+        monkeypatch.setattr("pdrisk._ledger.accounts.account.datetime.datetime", Later)
         assert left(ledger)[0] == 0.6 and [each.number for each in ledger.reservations()] == [other.number]
         refused(lambda: count(held, 0.1), "has ended", pdrisk.PolicyError)
         count(ledger, 0.55)
@@ -363,8 +363,8 @@ class TestTampering:
     def test_payments(self, path, monkeypatch):
         ledger = opened(path, eps=1)
         held = ledger.reserve({"eps": 0.1}, purpose="x")
-        monkeypatch.setattr("pdrisk._ledger.account.ReservedBudget.check", lambda *_: None)
-        monkeypatch.setattr("pdrisk._ledger.account.ReservedBudget.after", lambda self, cost: self)
+        monkeypatch.setattr("pdrisk._ledger.accounts.account.ReservedBudget.check", lambda *_: None)
+        monkeypatch.setattr("pdrisk._ledger.accounts.account.ReservedBudget.after", lambda self, cost: self)
         count(held, 0.2)
         monkeypatch.undo()
         refused(ledger.verify, "record 3 went over the limits that held then", pdrisk.LedgerError)

@@ -13,8 +13,8 @@ import pytest
 import pdrisk
 from ledgers import people, script
 from pdrisk._cli import main
-from pdrisk._ledger import seen
-from pdrisk._ledger.records import START
+from pdrisk._ledger.store import rollback as seen
+from pdrisk._ledger.store.records import START
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
@@ -156,7 +156,7 @@ class TestInTheProcess:
             ask = lambda of: pd.DataFrame({"x": [1]}).dprisk.count(eps=0.6, ledger=of)
             ask(ledger)
             shutil.copyfile(sys.argv[1] + ".copy", sys.argv[1])
-            from pdrisk._ledger import seen
+            from pdrisk._ledger.store import rollback as seen
             held, done = threading.Event(), threading.Event()
 
             def hold():
@@ -303,7 +303,7 @@ class TestNoFalseAlarm:
             record(account, "amended", {})
             raise KeyboardInterrupt
 
-        from pdrisk._ledger.account import Account
+        from pdrisk._ledger.accounts.account import Account
 
         record = Account.record
         with monkeypatch.context() as broken:

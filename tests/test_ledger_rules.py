@@ -13,14 +13,14 @@ import pytest
 
 import pdrisk
 from ledgers import opened_by_owner, typed
-from pdrisk._core.gaussian import mu_of_pure, success_of
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.gaussian_dp import mu_of_pure, success_of
+from pdrisk._core.risks.risk import posterior
 from pdrisk._core.statistics import Mean
 from pdrisk._core.universe import Universe
-from pdrisk._ledger.policy import Policy
+from pdrisk._ledger.rules.policy import Policy
 from pdrisk._model.query import Line, Query
 from pdrisk.engines.numpy.frame import FrameEngine
-from pdrisk.engines.sql.duckdb import DuckDBEngine
+from pdrisk.engines.sql.servers.duckdb_engine import DuckDBEngine
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 PARTS = {"bounds": (1, 675)}
@@ -275,7 +275,7 @@ def seen(monkeypatch):
     monkeypatch.setattr(
         "pdrisk._answer.releasing.discrete_laplace", noted("draw", pdrisk._answer.releasing.discrete_laplace)
     )
-    monkeypatch.setattr("pdrisk._answer.doubts.warnings.warn", noted("warn", warnings.warn))
+    monkeypatch.setattr("pdrisk._answer.words.doubts.warnings.warn", noted("warn", warnings.warn))
     return found
 
 
@@ -358,7 +358,9 @@ class TestFailures:
         monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", failing(error))
         stopped(WAYS["frame"], error)
 
-    @pytest.mark.parametrize("step", ["engines.sql.duckdb.read", "_sql.noisy_table._NoisyTable.computed"])
+    @pytest.mark.parametrize(
+        "step", ["engines.sql.servers.duckdb_engine.read", "_sql.noisy_table._NoisyTable.computed"]
+    )
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
     def test_sql(self, book, monkeypatch, step, error):
         ledger = book(eps=1)
@@ -451,7 +453,7 @@ def test_verify_finds_what_went_over_a_limit(book, monkeypatch, limits):
     ledger = book(**limits)
     count(ledger, 0.4)
     ledger.verify()
-    monkeypatch.setattr("pdrisk._ledger.account.check", lambda *_: None)
+    monkeypatch.setattr("pdrisk._ledger.accounts.account.check", lambda *_: None)
     count(ledger, 0.4)
     with pytest.raises(pdrisk.LedgerError, match="record 3 went over the limits that held then"):
         ledger.verify()

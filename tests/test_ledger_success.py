@@ -14,10 +14,10 @@ import pytest
 
 import pdrisk
 from ledgers import count, people, tables, typed, version_one
-from pdrisk._core.gaussian import limit_of, mu_of_laplace, mu_of_pure, squared, success_of
-from pdrisk._ledger.limits import payable
-from pdrisk._ledger.store import VERSION, check_version
-from pdrisk._ledger.success import most_of, reachable
+from pdrisk._core.risks.gaussian_dp import limit_of, mu_of_laplace, mu_of_pure, squared, success_of
+from pdrisk._ledger.rules.limits import payable
+from pdrisk._ledger.rules.success_limits import most_of, reachable
+from pdrisk._ledger.store.store import VERSION, check_version
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning", "ignore::pdrisk.DoubtfulReleaseWarning")
 M2 = {0.6: 0.506694**2, 0.75: 1.348980**2, 0.9: 2.563103**2}  # 2 z(1 - success), from tables of the normal
@@ -414,8 +414,8 @@ class TestAmend:
     def test_an_older_pdrisk_refuses_it(self, path, monkeypatch):
         """The version before this one, by its own rule."""
         opened(path, success=0.75).close()
-        monkeypatch.setattr("pdrisk._ledger.sqlite.VERSION", 4)
-        monkeypatch.setattr("pdrisk._ledger.sqlite.check_version", partial(check_version, known=4))
+        monkeypatch.setattr("pdrisk._ledger.store.sqlite.VERSION", 4)
+        monkeypatch.setattr("pdrisk._ledger.store.sqlite.check_version", partial(check_version, known=4))
         with pytest.raises(pdrisk.LedgerError, match=r"newer pdrisk \(version 5 of .*, this one knows 4\): upgrade"):
             opened(path)
 
@@ -434,7 +434,7 @@ class TestAmend:
         """A process that lies about m goes over the limit; the audit says so of the record."""
         ledger = opened(path, success=0.6)
         with monkeypatch.context() as lie:
-            lie.setattr("pdrisk._ledger.account.check", lambda *_: None)
+            lie.setattr("pdrisk._ledger.accounts.account.check", lambda *_: None)
             count(ledger, 3)
         with pytest.raises(pdrisk.LedgerError, match="record 2 went over the limits that held then"):
             ledger.verify()

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdrisk._core.universe import Universe
-from pdrisk.engines.sql.dialect import Dialect
-from pdrisk.engines.sql.looks import Looked, counted_in
+from pdrisk.engines.sql.dialects.dialect import Dialect
+from pdrisk.engines.sql.summary.cell_search import Looked, counted_in
 
 UNIVERSE = Universe(-1.0, 1e9)
 EDGES = [0.0, -0.0, 5e-324, 1e-300, 2.0**-40, 1.0, np.nextafter(1.0, 2.0), -1.0, 1e9, -7.0, 1e300, np.inf, -np.inf]

@@ -14,9 +14,9 @@ from pdrisk._core.margins.least_squares import MeasuredMargins
 from pdrisk._core.statistics import Count
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import calibrated
-from pdrisk._mechanisms.fieller import CELLS, share_interval
-from pdrisk._mechanisms.laplace_sums import critical_of_sum
-from pdrisk._mechanisms.margins import EstimateNoise, estimated_shares
+from pdrisk._mechanisms.laws.fieller import CELLS, share_interval
+from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
+from pdrisk._mechanisms.margin_estimates import EstimateNoise, estimated_shares
 from pdrisk.errors import ParameterError
 
 DESIGNS = {

@@ -13,10 +13,10 @@ import pytest
 
 import pdrisk
 from pdrisk._answer.answer import Answer
-from pdrisk._answer.forms import form_of
-from pdrisk._answer.measured import Measurements
+from pdrisk._answer.arithmetic.forms import form_of
+from pdrisk._answer.arithmetic.measured import Measurements
 from pdrisk._answer.measured_tables import measurements_of
-from pdrisk._mechanisms.law import Law
+from pdrisk._mechanisms.laws.law import Law
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning", "ignore::pdrisk.DoubtfulReleaseWarning")
 
@@ -134,7 +134,7 @@ class TestLedger:
         with sqlite3.connect(tmp_path / "budget.db") as con:
             ((body,),) = con.execute("SELECT body FROM answers").fetchall()
             con.execute("UPDATE answers SET body = ?", (json.dumps(json.loads(body)["values"]),))
-        monkeypatch.setattr("pdrisk._ledger.account.digest", lambda *_: kept)
+        monkeypatch.setattr("pdrisk._ledger.accounts.account.digest", lambda *_: kept)
         with sqlite3.connect(tmp_path / "budget.db") as con:
             ((record,),) = con.execute("SELECT body FROM records WHERE event = 'kept'").fetchall()
         kept = json.loads(record)["answer"]

@@ -20,8 +20,8 @@ from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import MECHANISMS, calibrated, discrete_laplace, mechanism_for
 from pdrisk._mechanisms.base import SMALLEST_EPS
-from pdrisk._mechanisms.fieller import CELLS, mean_interval
 from pdrisk._mechanisms.laplace import noisy_steps
+from pdrisk._mechanisms.laws.fieller import CELLS, mean_interval
 from pdrisk._mechanisms.sampler import WIDEST_SCALE
 from pdrisk._mechanisms.two_sums import _critical, _tail
 from pdrisk.engines.numpy.single import summary_of_one

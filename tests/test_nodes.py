@@ -5,7 +5,7 @@ import pytest
 
 from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, below, constants, is_given
 from pdrisk._model.rowwise import judged
-from pdrisk._sql.parse import parsed
+from pdrisk._sql.text.parse import parsed
 
 FRAME = pd.DataFrame({"age": [1, 2], "income": [1.5, 2.5], "region": ["north", "south"]})
 AGE, LIMIT = Column("age"), Constant(40, "$limit")

@@ -9,10 +9,10 @@ from pdrisk._model.kinds import DATE, DURATION, MIXED, NOTHING, NUMBER, PERIOD, 
 from pdrisk._model.nodes import ARITHMETIC, COMPARISONS, LOGIC, MEMBERSHIP, MISSING, SIGNS
 from pdrisk._model.operands import comparable, gives, takes
 from pdrisk._model.rowwise import judged
-from pdrisk._sql.expressions import text
-from pdrisk._sql.parse import parsed
-from pdrisk._sql.relations import Rows, relation_of
-from pdrisk._sql.sources import Sources
+from pdrisk._sql.expressions.judged_expressions import text
+from pdrisk._sql.relations.from_clause import Rows, relation_of
+from pdrisk._sql.tables.sources import Sources
+from pdrisk._sql.text.parse import parsed
 from pdrisk.errors import ParameterError
 
 ONE = pd.Timestamp("2020-01-31 12:00")

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from pdrisk.engines.sql.ordered import Lists
+from pdrisk.engines.sql.summary.order_lists import Lists
 
 
 def test_each_list_is_put_in_order():

@@ -18,7 +18,7 @@ from pdrisk._core.products import WholeArithmetic, divided, products_of_places
 from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._mechanisms import calibrated
-from pdrisk._mechanisms.laplace_sums import critical_of_sum
+from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
 from pdrisk.engines.numpy.pairs import summary_of_pairs
 
 SQUARE = Rectangle(0.0, 1.0, Universe(0.0, 1.0))

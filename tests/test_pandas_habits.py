@@ -12,10 +12,10 @@ import pdrisk
 from pdrisk import ColumnTypeError, ParameterError, PolicyError
 from pdrisk._model.arguments import SAME, STATISTICS, statistic
 from pdrisk._model.nearest import misspelt
-from pdrisk._pandas.options import DEFAULTS, OF_PANDAS
-from pdrisk._sql import workspace
-from pdrisk._sql.allowed import FUNCTIONS, signatures
-from pdrisk._sql.statistics import AGGREGATES
+from pdrisk._pandas.requests.options import DEFAULTS, OF_PANDAS
+from pdrisk._sql.expressions.allowed_functions import FUNCTIONS, signatures
+from pdrisk._sql.syntax import private_database as workspace
+from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 MUCH = 1000  # an eps at which counts show through the noise

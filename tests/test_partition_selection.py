@@ -12,8 +12,8 @@ import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pdrisk._core.binomial import clopper_pearson
-from pdrisk._core.risk import success_bound
+from pdrisk._core.risks.binomial import clopper_pearson
+from pdrisk._core.risks.risk import success_bound
 from pdrisk._core.summary import Summary
 from pdrisk._mechanisms.entropy import system_bits
 from pdrisk._mechanisms.partition_selection import LONGEST_TABLE, PartitionSelection

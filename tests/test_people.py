@@ -19,8 +19,8 @@ from pdrisk import Dataset, ParameterError
 from pdrisk._core import contributions
 from pdrisk._core.universe import Universe
 from pdrisk._model.unit import Unit
-from pdrisk.engines.numpy import people
-from pdrisk.engines.numpy.people import Persons
+from pdrisk.engines.numpy import person_records as people
+from pdrisk.engines.numpy.person_records import Persons
 from pdrisk.risk import exact_identifiability
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

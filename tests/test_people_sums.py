@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-import pdrisk.engines.sql.duckdb
+import pdrisk.engines.sql.servers.duckdb_engine
 from pdrisk import Dataset
 from pdrisk._core.contributions import Contributions
 from pdrisk._core.people import local_sensitivity, world_range
@@ -203,13 +203,13 @@ class TestWhatIsRead:
 
     @pytest.fixture
     def statements(self, monkeypatch):
-        seen, fetched = [], pdrisk.engines.sql.duckdb.fetched
+        seen, fetched = [], pdrisk.engines.sql.servers.duckdb_engine.fetched
 
         def noted(connection, sql, values):
             seen.append(sql)
             return fetched(connection, sql, values)
 
-        for module in ("pdrisk.engines.sql.duckdb", "pdrisk._sql.fluent"):
+        for module in ("pdrisk.engines.sql.servers.duckdb_engine", "pdrisk._sql.dataset.duckdb_table"):
             monkeypatch.setattr(f"{module}.fetched", noted)
         return seen
 

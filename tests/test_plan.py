@@ -63,7 +63,7 @@ def test_groups_are_smaller():
 
 
 def test_more_than_ten_million_are_planned_as_ten_million(monkeypatch):
-    monkeypatch.setattr("pdrisk._pandas.plan_tables.MOST_RECORDS", 1000)
+    monkeypatch.setattr("pdrisk._pandas.plans.plan_tables.MOST_RECORDS", 1000)
     few, many = (pdrisk.plan("mean(distance)", n=n, eps=1, bounds=(1, 675)) for n in (1000, 10**12))
     assert few["noise95"][0] == many["noise95"][0]
     assert many["n"][0] == 10**12

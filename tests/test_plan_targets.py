@@ -9,7 +9,7 @@ import pytest
 
 import pdrisk
 from pdrisk._cli import main
-from pdrisk._core.gaussian import limit_of, mu_of_laplace, mu_of_pure, squared, success_of
+from pdrisk._core.risks.gaussian_dp import limit_of, mu_of_laplace, mu_of_pure, squared, success_of
 from pdrisk._digits import rounded_up
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning", "ignore::pdrisk.DoubtfulReleaseWarning")

@@ -15,7 +15,7 @@ import pytest
 
 import day_keys
 import pdrisk
-from pdrisk.engines.sql.postgres import PostgresDialect, asked, fetched, reading
+from pdrisk.engines.sql.servers.postgres_engine import PostgresDialect, asked, fetched, reading
 from postgres_databases import connected, database, needs_server, role
 from test_tables_like_frames import ASKED, BOUNDS, QUESTIONS, WAYS, made_rows, numbers
 

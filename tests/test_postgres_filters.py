@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from pdrisk._model.rowwise import judged
-from pdrisk._sql.postgres import PostgresTable
-from pdrisk.engines.sql.postgres import asked, reading
+from pdrisk._sql.tables.postgres_table import PostgresTable
 from pdrisk.engines.sql.rowwise import RowSQL
+from pdrisk.engines.sql.servers.postgres_engine import asked, reading
 from pdrisk.errors import ParameterError
 from postgres_databases import connected, database, needs_server
 from test_rowwise_in_sql import (

@@ -251,7 +251,7 @@ class TestTerminals:
 
     @pytest.mark.parametrize("name", DANGEROUS)
     def test_places(self, tmp_path, name, capsys):
-        from pdrisk._ledger.postgres import PostgresStore
+        from pdrisk._ledger.store.postgres_store import PostgresStore
 
         store = PostgresStore.__new__(PostgresStore)
         store._where = f"db/{name}"

@@ -17,7 +17,7 @@ from ledgers import typed
 from pdrisk import Dataset, ParameterError
 from pdrisk._answer import releasing
 from pdrisk._answer.answer import Answer
-from pdrisk._core.risk import success_bound
+from pdrisk._core.risks.risk import success_bound
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk.errors import ColumnTypeError
 

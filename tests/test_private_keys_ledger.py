@@ -14,7 +14,7 @@ import pdrisk
 from ledgers import events, tables, typed, version_one
 from pdrisk import Dataset
 from pdrisk._cli import main
-from pdrisk._core.risk import success_bound
+from pdrisk._core.risks.risk import success_bound
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

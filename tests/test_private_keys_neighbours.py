@@ -8,7 +8,7 @@ import pytest
 
 import pdrisk
 from pdrisk._audit.replay import recorded, replayed
-from pdrisk._core.binomial import clopper_pearson
+from pdrisk._core.risks.binomial import clopper_pearson
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -20,11 +20,11 @@ from pdrisk._model.query import Groups, Line, Query
 from pdrisk.engines.conformance import GroupedColumn
 from pdrisk.engines.numpy import cells, ranks
 from pdrisk.engines.numpy.single import summary_of_one
-from pdrisk.engines.sql import bands
-from pdrisk.engines.sql.dialect import DuckDBDialect
-from pdrisk.engines.sql.duckdb import fetched
-from pdrisk.engines.sql.duckdb_types import stored_columns
-from pdrisk.engines.sql.table import SQLTable
+from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
+from pdrisk.engines.sql.servers.duckdb_engine import fetched
+from pdrisk.engines.sql.servers.duckdb_types import stored_columns
+from pdrisk.engines.sql.servers.sql_table import SQLTable
+from pdrisk.engines.sql.summary import bands
 
 UNIVERSE = Universe(0.0, 100.0)
 STATISTICS = [
@@ -222,7 +222,7 @@ def test_a_quantile_that_is_answered_as_a_near_fraction(monkeypatch, first, grou
 
 def test_lists_that_are_too_short_are_read_again(monkeypatch):
     """Whatever a pivot misses: then all records are counted at their points."""
-    monkeypatch.setattr("pdrisk.engines.sql.aggregates.sides", lambda part, q: (4, 4))
+    monkeypatch.setattr("pdrisk.engines.sql.summary.aggregates.sides", lambda part, q: (4, 4))
     con = duckdb.connect()
     con.execute("CREATE TABLE t AS SELECT i / 100 AS x, 'a' AS g FROM range(60000) r(i)")
     answer = pdrisk.sql("SELECT g, MEDIAN(x) AS v FROM t GROUP BY g", con, eps=1, bounds=(0, 1000), keys=["a"])

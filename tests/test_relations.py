@@ -10,7 +10,7 @@ import pytest
 
 import pdrisk
 from pdrisk import Dataset, ParameterError
-from pdrisk.engines.sql import duckdb as engine_of_duckdb
+from pdrisk.engines.sql.servers import duckdb_engine as engine_of_duckdb
 from sql_people import without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -11,9 +11,9 @@ import pytest
 
 from pdrisk._model.rowwise import judged
 from pdrisk._model.rowwise.decide import holds
-from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
-from pdrisk.engines.sql.duckdb_types import stored_columns
+from pdrisk.engines.sql.dialects.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.rowwise import RowSQL
+from pdrisk.engines.sql.servers.duckdb_types import stored_columns
 from pdrisk.errors import ParameterError
 
 UTC = dt.UTC

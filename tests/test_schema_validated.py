@@ -11,7 +11,7 @@ from pandera.errors import SchemaError, SchemaErrors
 
 import pdrisk
 from ledgers import typed
-from pdrisk._pandas import validated
+from pdrisk._pandas.requests import validated
 from schemas import marked, schema_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

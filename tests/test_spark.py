@@ -17,7 +17,7 @@ from functions_on_duckdb import without_noise
 from ledgers import script
 from pdrisk._model.query import Groups, Line, Query
 from pdrisk.engines.conformance import ASKED, TABLES, UNIVERSES, check, check_group_sizes
-from pdrisk.engines.sql.spark import SparkDialect, SparkFrame
+from pdrisk.engines.sql.servers.spark_engine import SparkDialect, SparkFrame
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 from spark_sessions import CONNECT, needs_spark, session
 from statements_asked import asked_by_methods
@@ -287,7 +287,7 @@ class TestReading:
 
     def plans(self, spark, monkeypatch, query):
         """The physical plans of all statements that a query takes."""
-        from pdrisk.engines.sql import spark as own
+        from pdrisk.engines.sql.servers import spark_engine as own
 
         found, asked = [], own._asked
 
@@ -351,7 +351,7 @@ class TestReading:
         ],
     )
     def test_statements_are_what_is_sent(self, spark, monkeypatch, question, options):
-        from pdrisk.engines.sql import spark as own
+        from pdrisk.engines.sql.servers import spark_engine as own
 
         sent, asked = [], own._asked
 
@@ -372,7 +372,7 @@ class TestReading:
         assert found == sent[: len(found)]
 
     def test_no_record_is_collected(self, spark, monkeypatch):
-        from pdrisk.engines.sql import spark as own
+        from pdrisk.engines.sql.servers import spark_engine as own
 
         lines, fetched = [], own.fetched
 

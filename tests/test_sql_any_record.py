@@ -120,10 +120,10 @@ def cell(sql_type: str) -> str:
 
 def accepted(con, conditions: list[str]) -> list[str]:
     """Those that the types allow; one by one, as far as no DuckDB is asked."""
-    from pdrisk._sql.expressions import text
-    from pdrisk._sql.parse import parsed
-    from pdrisk._sql.relations import Rows, condition, relation_of
-    from pdrisk._sql.sources import Sources
+    from pdrisk._sql.expressions.judged_expressions import text
+    from pdrisk._sql.relations.from_clause import Rows, condition, relation_of
+    from pdrisk._sql.tables.sources import Sources
+    from pdrisk._sql.text.parse import parsed
 
     rows = Rows(relation_of(parsed("SELECT x FROM t"), Sources(con, {})), {})
     kept = []

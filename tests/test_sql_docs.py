@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from pdrisk._sql.allowed import FUNCTIONS
+from pdrisk._sql.expressions.allowed_functions import FUNCTIONS
 
 DOCS = Path(__file__).parent.parent / "docs" / "sql.md"
 

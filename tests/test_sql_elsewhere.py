@@ -14,15 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pdrisk
-from pdrisk._sql import answered, postgres
-from pdrisk._sql.elsewhere import SourcesElsewhere
-from pdrisk._sql.languages import POSTGRES, SPARK
-from pdrisk._sql.people import PeopleAsked
-from pdrisk._sql.sqlglot_parse import parsed_as
-from pdrisk.engines.sql.dialect import Dialect
-from pdrisk.engines.sql.duckdb import fetched
-from pdrisk.engines.sql.duckdb_types import stored_columns
-from pdrisk.engines.sql.table import SQLTable
+from pdrisk._sql import answered
+from pdrisk._sql.select.select_people import PeopleAsked
+from pdrisk._sql.syntax.languages import POSTGRES, SPARK
+from pdrisk._sql.tables import postgres_table as postgres
+from pdrisk._sql.tables.server_sources import SourcesElsewhere
+from pdrisk._sql.text.sqlglot_parse import parsed_as
+from pdrisk.engines.sql.dialects.dialect import Dialect
+from pdrisk.engines.sql.servers.duckdb_engine import fetched
+from pdrisk.engines.sql.servers.duckdb_types import stored_columns
+from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.errors import ColumnTypeError, ParameterError, PdriskError, UnknownColumnError
 from postgres_databases import connected, database, needs_server
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._sql.languages import POSTGRES, SPARK
+from pdrisk._sql.syntax.languages import POSTGRES, SPARK
 from pdrisk.errors import ParameterError, PdriskError
 from postgres_databases import connected, database, needs_server
 from spark_sessions import needs_spark, session

@@ -18,10 +18,10 @@ from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import calibrated
 from pdrisk.engines.numpy.grouped import summary_of_groups
 from pdrisk.engines.numpy.single import summary_of_one
-from pdrisk.engines.sql import reading
-from pdrisk.engines.sql.dialect import Dialect, DuckDBDialect
-from pdrisk.engines.sql.duckdb import fetched
-from pdrisk.engines.sql.plan import Counted, Measured, SummaryPlan, sides_of
+from pdrisk.engines.sql.dialects.dialect import Dialect, DuckDBDialect
+from pdrisk.engines.sql.servers.duckdb_engine import fetched
+from pdrisk.engines.sql.summary import reading
+from pdrisk.engines.sql.summary.summary_plan import Counted, Measured, SummaryPlan, sides_of
 
 QUANTILES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 EVERYTHING = Needs(total=True, steps=True, ends=True, seconds=True, squares=True, windows=frozenset(QUANTILES))

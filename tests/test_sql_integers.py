@@ -258,9 +258,9 @@ class TestWhatPeopleAsk:
         con = duckdb.connect()
         con.execute("CREATE TABLE t (a INTEGER, b BIGINT)")
         seen = []
-        statement = pdrisk.engines.sql.reading.statement
+        statement = pdrisk.engines.sql.summary.reading.statement
         monkeypatch.setattr(
-            "pdrisk.engines.sql.reading.statement", lambda *args: seen.append(statement(*args)) or seen[-1]
+            "pdrisk.engines.sql.summary.reading.statement", lambda *args: seen.append(statement(*args)) or seen[-1]
         )
         pdrisk.sql("SELECT AVG(a), AVG(b) FROM t WHERE a > 3 AND b IN (4, 5)", con, eps=1, bounds=(0, 9))
         assert '("a" > 3)' in seen[0]
@@ -274,11 +274,11 @@ class TestTypesThatAreClaimed:
     @pytest.mark.sampled(99)
     @pytest.mark.parametrize("sql_type", [*TYPES, "FLOAT", "DOUBLE", "DECIMAL(9,2)"])
     def test_each_function(self, sql_type):
-        from pdrisk._sql.allowed import FUNCTIONS
-        from pdrisk._sql.expressions import text
-        from pdrisk._sql.parse import parsed
-        from pdrisk._sql.relations import Rows, relation_of
-        from pdrisk._sql.sources import Sources
+        from pdrisk._sql.expressions.allowed_functions import FUNCTIONS
+        from pdrisk._sql.expressions.judged_expressions import text
+        from pdrisk._sql.relations.from_clause import Rows, relation_of
+        from pdrisk._sql.tables.sources import Sources
+        from pdrisk._sql.text.parse import parsed
 
         con = duckdb.connect()
         con.execute(f"CREATE TABLE t (n {sql_type}, t VARCHAR, d DATE, m TIMESTAMP, b BOOLEAN)")

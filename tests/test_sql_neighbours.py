@@ -11,7 +11,7 @@ import pytest
 
 import pdrisk
 from pdrisk._model.kinds import NUMBER
-from pdrisk._sql.allowed import FUNCTIONS
+from pdrisk._sql.expressions.allowed_functions import FUNCTIONS
 from sql_people import without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._sql.allowed import FUNCTIONS
-from pdrisk._sql.settings import PINNED
-from pdrisk._sql.statistics import AGGREGATES
+from pdrisk._sql.expressions.allowed_functions import FUNCTIONS
+from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
+from pdrisk._sql.tables.settings import PINNED
 from sql_people import refusal, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -160,10 +160,10 @@ class TestLong:
         # DuckDB's own planning grows faster; what is pdrisk's must not.
         without_noise(monkeypatch)
         con = connection()
-        monkeypatch.setattr("pdrisk._sql.judge.try_out", lambda *_: None)
-        from pdrisk._sql.judge import judged
-        from pdrisk._sql.parse import parsed
-        from pdrisk._sql.sources import Sources
+        monkeypatch.setattr("pdrisk._sql.select.judge.try_out", lambda *_: None)
+        from pdrisk._sql.select.judge import judged
+        from pdrisk._sql.tables.sources import Sources
+        from pdrisk._sql.text.parse import parsed
 
         def seconds(number: int) -> float:
             query = f"SELECT {', '.join(aggregate.format(at) for at in range(number))} FROM people"

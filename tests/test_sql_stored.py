@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pdrisk
-from pdrisk._sql.pieces import quoted
+from pdrisk._sql.syntax.pieces import quoted
 from sql_people import refusal, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

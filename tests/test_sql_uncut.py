@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._mechanisms.whole_sums import critical_of_whole
-from pdrisk._sql.pieces import quoted
+from pdrisk._mechanisms.laws.whole_sums import critical_of_whole
+from pdrisk._sql.syntax.pieces import quoted
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:the noise leaves:pdrisk.NoisyReleaseWarning", "ignore:in .* of the .* cells:pdrisk.NoisyReleaseWarning"

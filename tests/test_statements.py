@@ -14,13 +14,13 @@ import sqlglot
 from sqlglot import exp
 
 import pdrisk
-from pdrisk._pandas.options import Request
+from pdrisk._pandas.requests.options import Request
 from pdrisk._pandas.statements import asked_of
-from pdrisk._sql import fluent
-from pdrisk._sql import postgres as sql_of_postgres
-from pdrisk.engines.sql.described import described
-from pdrisk.engines.sql.dialect import Dialect
-from pdrisk.engines.sql.duckdb import fetched
+from pdrisk._sql.dataset import duckdb_table as fluent
+from pdrisk._sql.tables import postgres_table as sql_of_postgres
+from pdrisk.engines.sql.dialects.dialect import Dialect
+from pdrisk.engines.sql.servers.duckdb_engine import fetched
+from pdrisk.engines.sql.servers.schema_only import described
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 from postgres_databases import connected, database, needs_server
 from statements_asked import asked_by_methods

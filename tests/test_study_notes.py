@@ -6,7 +6,7 @@ import pytest
 
 from pdrisk._answer.drawing import MARKERS, PALE
 from pdrisk._cli import main
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.risk import posterior
 from pdrisk.study import figures, run, texts
 from pdrisk.study.points import by_query
 from seen import unreadable, words_of

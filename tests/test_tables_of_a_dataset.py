@@ -331,7 +331,7 @@ class TestLedger:
     def test_failure_stays_paid(self, con, tmp_path, monkeypatch):
         ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=9)
         d = pdrisk.Dataset(table(con, "x BIGINT", [(1,)]), ledger=ledger)
-        monkeypatch.setattr("pdrisk._sql.fluent.fetched", lambda *_: 1 / 0)
+        monkeypatch.setattr("pdrisk._sql.dataset.duckdb_table.fetched", lambda *_: 1 / 0)
         with pytest.raises(pdrisk.QueryFailedError) as failed:
             d.count(eps=1)
         assert failed.value.__cause__ is failed.value.__context__ is None

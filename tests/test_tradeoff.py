@@ -13,9 +13,9 @@ from scipy.special import ndtr, ndtri
 import pdrisk
 from gaussian_curves import curve as brute_force
 from gaussian_curves import gaussian
-from pdrisk._core import tradeoff as curves
-from pdrisk._core.gaussian import mu_of_geometric, mu_of_laplace, mu_of_pure, root, squared
 from pdrisk._core.order import Max, Median
+from pdrisk._core.risks import tradeoff_curve as curves
+from pdrisk._core.risks.gaussian_dp import mu_of_geometric, mu_of_laplace, mu_of_pure, root, squared
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import MECHANISMS
 from pdrisk.attack._likelihood import log_shares

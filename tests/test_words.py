@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdrisk._answer.words import common_denominator, counted, probability, reached, times_right
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.risk import posterior
 from pdrisk._digits import rounded_down, rounded_up
 
 EPS = st.floats(1e-6, 30)

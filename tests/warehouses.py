@@ -7,7 +7,7 @@ only because the text does not depend on it. It is no proof for the engines them
 import sqlglot
 from sqlglot import exp
 
-from pdrisk.engines.sql.duckdb import fetched
+from pdrisk.engines.sql.servers.duckdb_engine import fetched
 
 IEEE = ("bigquery", "trino")  # whose comparisons with NaN are false, and whose extremes of it are NaN
 WIDE = (exp.DataType.Type.BIGDECIMAL, exp.DataType.Type.DECIMAL)

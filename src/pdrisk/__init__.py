@@ -20,14 +20,14 @@ from pdrisk import risk
 from pdrisk._answer.explain import explain
 from pdrisk._answer.publishing import public
 from pdrisk._answer.release import Release
-from pdrisk._core.risk import Risk
+from pdrisk._core.risks.risk import Risk
 from pdrisk._imported import when_imported as _when_imported
 from pdrisk._ledger import Ledger
+from pdrisk._model.declared.pandera_schema import bounds_from, keys_from, missing_from, schema_for
 from pdrisk._model.margins import ALL
-from pdrisk._model.schema import bounds_from, keys_from, missing_from, schema_for
 from pdrisk._pandas import accessor as _accessor
+from pdrisk._pandas.requests.validated import watch as _watch
 from pdrisk._pandas.suggested_bounds import SuggestedBounds
-from pdrisk._pandas.validated import watch as _watch
 from pdrisk.errors import (
     BoundsNotFoundError,
     BudgetExceededError,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from pdrisk._answer.tradeoff import tradeoff
     from pdrisk._audit import audit
     from pdrisk._functions import register
-    from pdrisk._pandas.plan import plan
+    from pdrisk._pandas.plans.plan_questions import plan
     from pdrisk._pandas.statements import statements
     from pdrisk._sql import sql
     from pdrisk.dataset import Dataset
@@ -106,7 +106,7 @@ _LATER = {
     "Dataset": "pdrisk.dataset",
     "audit": "pdrisk._audit",
     "consistent": "pdrisk._answer.consistent",
-    "plan": "pdrisk._pandas.plan",
+    "plan": "pdrisk._pandas.plans.plan_questions",
     "quality": "pdrisk._answer.quality",
     "register": "pdrisk._functions",
     "rounded": "pdrisk._answer.quality",

@@ -10,8 +10,8 @@ import pandas as pd
 
 from pdrisk._core.foreign import own_errors_of
 from pdrisk._disclosure.tables import ColumnKeys, KeyTable
-from pdrisk._pandas.converted import converted
-from pdrisk._pandas.options import Opened
+from pdrisk._pandas.requests.converted import converted
+from pdrisk._pandas.requests.options import Opened
 from pdrisk._pandas.suggestions import Suggestions
 from pdrisk.dataset import Dataset
 from pdrisk.engines.columnar.table import ColumnTable, column_table

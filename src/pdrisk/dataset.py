@@ -14,8 +14,8 @@ import pandas as pd
 
 from pdrisk._core.foreign import own_errors, own_errors_of
 from pdrisk._ledger import Identity, Ledger, check_curator, ledger_for, opened_ledger, secret
-from pdrisk._ledger.names import named
-from pdrisk._model.aliases import Bounds, Eps, Keys
+from pdrisk._ledger.rules.names import named
+from pdrisk._model.declared.aliases import Bounds, Eps, Keys
 from pdrisk._model.rowwise import (
     EXPRESSION,
     caller_names,
@@ -23,17 +23,17 @@ from pdrisk._model.rowwise import (
     judged,
     judged_again,
 )
-from pdrisk._pandas.assigned import assigned
-from pdrisk._pandas.converted import PANDAS, checked_form, converted
-from pdrisk._pandas.declared import check_no_na_of_r, codes_of, declared, knowing
-from pdrisk._pandas.objects import advising, by_declarations
+from pdrisk._pandas.requests.assigned import assigned
+from pdrisk._pandas.requests.converted import PANDAS, checked_form, converted
+from pdrisk._pandas.requests.declared import check_no_na_of_r, codes_of, declared, knowing
+from pdrisk._pandas.requests.objects import advising, by_declarations
 from pdrisk._printing import printable
 from pdrisk._sql import answered
-from pdrisk._sql.given import ONE_TABLE, check_one_or_other, public_tables, tables_given
-from pdrisk._sql.held_data import HeldData
-from pdrisk._sql.joined_tables import JoinSide, Rowwise, joined_tables
-from pdrisk._sql.of_tables import declared_in, of_tables, people_given
-from pdrisk._sql.people import PeopleAsked
+from pdrisk._sql.dataset.dataset_data import HeldData
+from pdrisk._sql.dataset.dataset_tables import ONE_TABLE, check_one_or_other, public_tables, tables_given
+from pdrisk._sql.dataset.joined_tables import JoinSide, Rowwise, joined_tables
+from pdrisk._sql.dataset.people_by_table import declared_in, of_tables, people_given
+from pdrisk._sql.select.select_people import PeopleAsked
 from pdrisk.engines.columnar.table import column_table
 from pdrisk.errors import ColumnTypeError, ParameterError
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pdrisk._answer.measured import Measurements
+from pdrisk._answer.arithmetic.measured import Measurements
 from pdrisk._core.margins.components import Axes, subsets
 from pdrisk._core.margins.least_squares import MeasuredMargins
 from pdrisk._core.summary import FloatArray, IntArray
-from pdrisk._mechanisms.law import Law
-from pdrisk._mechanisms.margins import EstimateNoise
-from pdrisk._mechanisms.ratio_ends import upper_end
+from pdrisk._mechanisms.laws.law import Law
+from pdrisk._mechanisms.laws.ratio_ends import upper_end
+from pdrisk._mechanisms.margin_estimates import EstimateNoise
 from pdrisk._model.margins import Grid
 
 __all__ = ["AdjustedTables", "PublishedTable", "axes_of", "places_of"]

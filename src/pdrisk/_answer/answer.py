@@ -10,13 +10,13 @@ from typing import Any, Final
 import pandas as pd
 
 from pdrisk._answer import formatting
+from pdrisk._answer.arithmetic.measured import MEASURED_COLUMNS
 from pdrisk._answer.curator import Curator
-from pdrisk._answer.measured import MEASURED_COLUMNS
 from pdrisk._answer.noisy import NoisyAnswers
-from pdrisk._core.risk import Risk
+from pdrisk._core.risks.risk import Risk
 from pdrisk._core.statistics import Histogram
 from pdrisk._core.universe import Rectangle
-from pdrisk._model.attributes import ATTRIBUTE, EXACT, from_strict_json, strict_json
+from pdrisk._model.declared.attributes import ATTRIBUTE, EXACT, from_strict_json, strict_json
 from pdrisk._model.margins import Margins
 from pdrisk._model.plain import plain_label
 from pdrisk._model.query import Query

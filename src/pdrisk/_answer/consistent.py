@@ -13,7 +13,7 @@ import pandas as pd
 
 from pdrisk._answer.adjusted import AdjustedTables, PublishedTable, axes_of, places_of
 from pdrisk._answer.answer import Answer
-from pdrisk._answer.measured import Measurements, unpacked
+from pdrisk._answer.arithmetic.measured import Measurements, unpacked
 from pdrisk._answer.measured_tables import measurements_of
 from pdrisk._answer.release import Release
 from pdrisk._caller_frame import caller
@@ -21,7 +21,7 @@ from pdrisk._core.foreign import own_errors
 from pdrisk._core.margins.components import Axes, margin, product
 from pdrisk._core.margins.whole import whole_table
 from pdrisk._core.summary import IntArray
-from pdrisk._mechanisms.law import Law
+from pdrisk._mechanisms.laws.law import Law
 from pdrisk._model.arguments import checked_flag
 from pdrisk._model.margins import ALL, MOST_WHOLE, Grid
 from pdrisk._model.plain import plain_label

@@ -16,8 +16,8 @@ from pdrisk._answer.words import explained
 from pdrisk._answer.words.ledger import explained_ledger
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.order import Quantile
-from pdrisk._core.risk import most_exposed_first, privacy_loss
-from pdrisk._model.attributes import ATTRIBUTE
+from pdrisk._core.risks.risk import most_exposed_first, privacy_loss
+from pdrisk._model.declared.attributes import ATTRIBUTE
 from pdrisk._model.plain import plain_label
 from pdrisk.errors import ColumnTypeError, ParameterError
 

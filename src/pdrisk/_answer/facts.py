@@ -13,7 +13,7 @@ import numpy as np
 from pdrisk._answer.curator import Curator
 from pdrisk._core.contributions import Contributions, ExtremeContributions, PersonRecords
 from pdrisk._core.people import local_sensitivity, top_of_groups, world_range
-from pdrisk._core.risk import risks_in_data
+from pdrisk._core.risks.risk import risks_in_data
 from pdrisk._core.statistics import Histogram
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms import Mechanism

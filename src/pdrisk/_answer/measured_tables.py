@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._answer.answer import NO_ANSWER, Answer
-from pdrisk._answer.measured import DRAW, MEASURED, Measurements, digest_of, packed, unpacked
+from pdrisk._answer.arithmetic.measured import DRAW, MEASURED, Measurements, digest_of, packed, unpacked
 from pdrisk.errors import ParameterError
 
 __all__ = [

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._answer.expressions import Expression, Opaque
-from pdrisk._answer.forms import Linear, form_of
-from pdrisk._answer.measured import WITHHELD, Measurements, new_draw
-from pdrisk._core.gaussian import mu_of_pure, promised, root, squared, success_of
+from pdrisk._answer.arithmetic.exact_expressions import Expression, Opaque
+from pdrisk._answer.arithmetic.forms import Linear, form_of
+from pdrisk._answer.arithmetic.measured import WITHHELD, Measurements, new_draw
 from pdrisk._core.once import once
-from pdrisk._core.risk import Risk, belief, success_bound
+from pdrisk._core.risks.gaussian_dp import mu_of_pure, promised, root, squared, success_of
+from pdrisk._core.risks.risk import Risk, belief, success_bound
 from pdrisk._core.summary import FloatArray
 from pdrisk._mechanisms import Drawn, Mechanism
 from pdrisk._mechanisms.base import farther_side

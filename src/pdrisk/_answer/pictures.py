@@ -32,7 +32,7 @@ from pdrisk._answer.drawing import (
 )
 from pdrisk._answer.words import ENGLISH, common_denominator, counted, not_for_others, reached, texts
 from pdrisk._core.foreign import shown
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.risk import posterior
 from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:

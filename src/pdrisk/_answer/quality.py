@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._answer.answer import NO_ANSWER, Answer
-from pdrisk._answer.expressions import error_deviation, interval
-from pdrisk._answer.forms import form_of
+from pdrisk._answer.arithmetic.exact_expressions import error_deviation, interval
+from pdrisk._answer.arithmetic.forms import form_of
 from pdrisk._answer.measured_tables import measurements_of, rows_of_line
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.summary import FloatArray

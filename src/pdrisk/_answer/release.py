@@ -11,19 +11,19 @@ import pandas as pd
 
 from pdrisk._answer import formatting, pictures
 from pdrisk._answer.answer import Answer, AnswerLine
-from pdrisk._answer.combined import Arithmetic
+from pdrisk._answer.arithmetic.combined import Arithmetic
+from pdrisk._answer.arithmetic.exact_expressions import Expression
+from pdrisk._answer.arithmetic.measured import MeasuredNumbers
 from pdrisk._answer.curator import Curator, Exposed
-from pdrisk._answer.expressions import Expression
-from pdrisk._answer.labels import title
-from pdrisk._answer.measured import MeasuredNumbers
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.release_fields import fields_of, rows_of
 from pdrisk._answer.sampling import sampling_interval
 from pdrisk._answer.words import explained
-from pdrisk._core.binomial import LEVEL
+from pdrisk._answer.words.labels import title
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.once import once
-from pdrisk._core.risk import Risk
+from pdrisk._core.risks.binomial import LEVEL
+from pdrisk._core.risks.risk import Risk
 from pdrisk._model.arguments import checked_flag, checked_probability
 from pdrisk._model.query import written
 from pdrisk._printing import DisplayedText

@@ -11,19 +11,19 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._answer.answer import Answer, AnswerLine
-from pdrisk._answer.doubts import warn_after, warn_before, warn_of_left_out
+from pdrisk._answer.arithmetic.measured import new_draw
 from pdrisk._answer.facts import Facts, facts_of_lines, facts_of_one
-from pdrisk._answer.margins import MarginAnswers, MarginEstimates, ShareAnswers, drawn_margins, size_of
-from pdrisk._answer.measured import new_draw
+from pdrisk._answer.margin_tables import MarginAnswers, MarginEstimates, ShareAnswers, drawn_margins, size_of
 from pdrisk._answer.noisy import NoisyAnswers, withhold
-from pdrisk._core.gaussian import root
+from pdrisk._answer.words.doubts import warn_after, warn_before, warn_of_left_out
 from pdrisk._core.margins.components import Axes
+from pdrisk._core.risks.gaussian_dp import root
 from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Ledger, Meaning, Payment, Policy, check_curator, key_text, ledger_for, paying
-from pdrisk._ledger.price import price_of
+from pdrisk._ledger.rules.price import price_of
 from pdrisk._mechanisms import Drawn, Mechanism, calibrated, discrete_laplace
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.randomized_response import RandomizedResponse

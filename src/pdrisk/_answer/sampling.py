@@ -11,7 +11,7 @@ import numpy as np
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._caller_frame import caller
 from pdrisk._core.replaced import OfSize
-from pdrisk._core.sampling import expected_mean, expected_mean_by_spread, expected_total
+from pdrisk._core.risks.simple_random_sample import expected_mean, expected_mean_by_spread, expected_total
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Sum
 from pdrisk._core.summary import FloatArray

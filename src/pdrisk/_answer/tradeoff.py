@@ -32,9 +32,8 @@ from pdrisk._answer.release import Release
 from pdrisk._answer.words import not_for_others, texts
 from pdrisk._answer.words.spent import doubts
 from pdrisk._core.foreign import array_of, own_errors
-from pdrisk._core.gaussian import limit_of, on_lattice, root, squared, success_of
-from pdrisk._core.summary import FloatArray
-from pdrisk._core.tradeoff import (
+from pdrisk._core.risks.gaussian_dp import limit_of, on_lattice, root, squared, success_of
+from pdrisk._core.risks.tradeoff_curve import (
     Curve,
     of_coin,
     of_exponential,
@@ -44,9 +43,10 @@ from pdrisk._core.tradeoff import (
     of_pure,
     with_delta,
 )
-from pdrisk._core.whole_numbers import common_denominator, counted
-from pdrisk._ledger.payer import Payer
-from pdrisk._ledger.promise import Promise, promise_of
+from pdrisk._core.risks.whole_numbers import common_denominator, counted
+from pdrisk._core.summary import FloatArray
+from pdrisk._ledger.accounts.payer import Payer
+from pdrisk._ledger.publishing.promise import Promise, promise_of
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk._printing import DisplayedText, preformatted
 from pdrisk.errors import ColumnTypeError, ParameterError

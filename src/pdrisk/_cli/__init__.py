@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import pdrisk
-from pdrisk._cli import assess, audit, ledger, plan, study
+from pdrisk._cli import assess, audit, study
+from pdrisk._cli import ledger_command as ledger
+from pdrisk._cli import plan_command as plan
 from pdrisk._cli.arguments import file_first, separate
 from pdrisk._cli.demo import demo
 from pdrisk._printing import printable

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from pdrisk._cli.arguments import Several, several
-from pdrisk._pandas.declared import codes_of, declared
+from pdrisk._pandas.requests.declared import codes_of, declared
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.errors import ParameterError
 

@@ -33,7 +33,7 @@ NEAR = 16  # widths from 0, within which both bounds lie if records are placed w
 LARGEST_STEPS = 2**62  # answers are clamped here, so that noise never overflows int64
 LARGEST_PLACES = LARGEST_STEPS - PLACES  # each of the sums of two_sums and bernstein, which 2**32 - 1 people can make
 MOST_PLACED = 2**33 - 1  # records whose places are counted: the sum of them is below 2**63
-# Ledgers keep which of these points was chosen: with other points, raise `pdrisk._ledger.memory.FORM`.
+# Ledgers keep which of these points was chosen: with other points, raise `pdrisk._ledger.accounts.memory.FORM`.
 FEWEST_POINTS = 2**16  # between the bounds, of those that quantiles are chosen among; ten times as many at most
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pdrisk._core.cells import Cells
 from pdrisk._core.lattice import Points
 from pdrisk._core.products import Degrees
-from pdrisk._core.sizes import SizeSums
+from pdrisk._core.size_sums import SizeSums
 from pdrisk._core.universe import Universe
 
 if TYPE_CHECKING:

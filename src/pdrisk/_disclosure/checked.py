@@ -13,7 +13,7 @@ import pandas as pd
 
 from pdrisk._answer import formatting
 from pdrisk._core.rounding import controlled_rounding, nearest_multiple, with_margins
-from pdrisk._model.attributes import mark_exact
+from pdrisk._model.declared.attributes import mark_exact
 from pdrisk._model.plain import json_value, plain_label, plain_value
 from pdrisk.errors import ColumnTypeError, ParameterError
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pdrisk._disclosure.keys import Codes
 from pdrisk._disclosure.tables import RowsRead, Side
-from pdrisk._model.attributes import mark_exact
+from pdrisk._model.declared.attributes import mark_exact
 
 __all__ = ["Classes", "classes_of", "distinct_pairs", "occurring"]
 

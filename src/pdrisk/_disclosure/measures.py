@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pdrisk._core.disclosure import MODELS, closeness, diversity, expected_reciprocal, probability_below
-from pdrisk._core.loglinear import MOST_CELLS, log_linear
+from pdrisk._core.risks.loglinear import MOST_CELLS, log_linear
+from pdrisk._core.risks.table_disclosure import MODELS, closeness, diversity, expected_reciprocal, probability_below
 from pdrisk._disclosure.classes import Classes, classes_of, occurring
 from pdrisk._disclosure.duckdb_table import several_rows
 from pdrisk._disclosure.generalize import check_generalize

@@ -13,11 +13,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._answer import formatting
-from pdrisk._core.disclosure import probability_below
-from pdrisk._core.loglinear import MOST_CELLS
+from pdrisk._core.risks.loglinear import MOST_CELLS
+from pdrisk._core.risks.table_disclosure import probability_below
 from pdrisk._disclosure.classes import Classes
 from pdrisk._disclosure.pictures import Bars, of_shares, of_sizes
-from pdrisk._model.attributes import mark_exact
+from pdrisk._model.declared.attributes import mark_exact
 from pdrisk._model.plain import plain_label
 from pdrisk.errors import ParameterError
 

@@ -14,13 +14,13 @@ from pdrisk._disclosure.generalize import generalized
 from pdrisk._disclosure.keys import KeyColumn, coded
 from pdrisk._disclosure.tables import KeyRequest, Side
 from pdrisk._guard import guarded
-from pdrisk._model.declarations import Declarations
+from pdrisk._model.declared.declarations import Declarations
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.rowwise import Derived, Within
-from pdrisk.engines.sql.plan import Counted, SummaryPlan
-from pdrisk.engines.sql.reading import Columns
 from pdrisk.engines.sql.rowwise import RowSQL
-from pdrisk.engines.sql.table import SQLTable, plain_keys
+from pdrisk.engines.sql.servers.sql_table import SQLTable, plain_keys
+from pdrisk.engines.sql.summary.reading import Columns
+from pdrisk.engines.sql.summary.summary_plan import Counted, SummaryPlan
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["SQLKeys"]

@@ -17,8 +17,8 @@ from pdrisk._disclosure.classes import classes_of, distinct_pairs
 from pdrisk._disclosure.generalize import generalized
 from pdrisk._disclosure.keys import KeyColumn
 from pdrisk._disclosure.tables import KeyRequest, KeyTable, Side
-from pdrisk._model.attributes import mark_exact
 from pdrisk._model.columns import column_kind
+from pdrisk._model.declared.attributes import mark_exact
 from pdrisk._model.kinds import NUMBER, TEXT, TIME, ZONED
 from pdrisk._model.plain import float_of
 from pdrisk.errors import ColumnTypeError, ParameterError

@@ -17,10 +17,10 @@ from pdrisk._model.arguments import statistic
 from pdrisk._model.columns import check_column
 from pdrisk._model.rowwise import Within
 from pdrisk._model.rowwise.derived import used
-from pdrisk._pandas.declared import codes_of
-from pdrisk._pandas.lines import judged_lines
-from pdrisk._pandas.options import Request
-from pdrisk._pandas.requests import judged_selection
+from pdrisk._pandas.requests.declared import codes_of
+from pdrisk._pandas.requests.judged_requests import judged_selection
+from pdrisk._pandas.requests.lines import judged_lines
+from pdrisk._pandas.requests.options import Request
 from pdrisk.engines.columnar.table import ColumnTable
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.engines.numpy.derived import placeholder, with_derived

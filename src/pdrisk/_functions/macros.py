@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pdrisk._core.lattice import PLACE_BITS
-from pdrisk.engines.sql.dialect import DuckDBDialect
+from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
 
 __all__ = ["COLUMNS", "GRID", "HALF", "JUDGED", "MACROS", "Macro"]
 
@@ -30,7 +30,8 @@ def number(value: str) -> str:
 
 
 LO, HI = number("lo"), number("hi")
-# A branch of NULL takes its statistics away, of which those of Parquet files leave NaN out: see `pdrisk._sql.stored`.
+# A branch of NULL takes its statistics away, of which those of Parquet files leave NaN out: see
+# `pdrisk._sql.tables.parquet_meanings`.
 # `by_record` does so by TRY, which would hide the failures of a user's expression.
 X = f"CASE WHEN x IS NULL THEN NULL ELSE {number('x')} END"
 RECORD = DuckDBDialect().clamped(X, LO, HI)

@@ -15,7 +15,7 @@ import numpy as np
 from pdrisk._answer.facts import facts
 from pdrisk._answer.releasing import drawn_once
 from pdrisk._core.lattice import PlaceGrid
-from pdrisk._core.risk import METRICS, posterior
+from pdrisk._core.risks.risk import METRICS, posterior
 from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
 from pdrisk._functions.columns import grid, summary_of

@@ -13,22 +13,22 @@ from typing import Any, TextIO, TypeVar
 import pandas as pd
 
 from pdrisk._core.foreign import own_errors
-from pdrisk._ledger import ambient
-from pdrisk._ledger.audit import verify
-from pdrisk._ledger.curator import facts_table, people_table, who_by
-from pdrisk._ledger.history import exported, listed, table_of, words, write
-from pdrisk._ledger.limits import Limits, Spent
-from pdrisk._ledger.location import is_there, store_at
-from pdrisk._ledger.names import check_asker, named, names_of, user
-from pdrisk._ledger.policy import Policy
-from pdrisk._ledger.promise import doubts_of
-from pdrisk._ledger.publishing import Publishing
-from pdrisk._ledger.remaining import Remaining, remaining_of
-from pdrisk._ledger.replay import EVERYBODY, paid_in
+from pdrisk._ledger.accounts import ambient
+from pdrisk._ledger.accounts.audit import verify
+from pdrisk._ledger.accounts.curator_facts import facts_table, people_table, who_by
+from pdrisk._ledger.accounts.history import exported, listed, table_of, words, write
+from pdrisk._ledger.accounts.remaining import Remaining, remaining_of
+from pdrisk._ledger.accounts.replay import EVERYBODY, paid_in
+from pdrisk._ledger.publishing.promise import doubts_of
+from pdrisk._ledger.publishing.publishing import Publishing
 from pdrisk._ledger.reserving import Reserving
-from pdrisk._ledger.rules import Rules, each_given
-from pdrisk._ledger.secret import secret
-from pdrisk._ledger.store import Head, Rows, decoded
+from pdrisk._ledger.rules.limits import Limits, Spent
+from pdrisk._ledger.rules.names import check_asker, named, names_of, user
+from pdrisk._ledger.rules.policy import Policy
+from pdrisk._ledger.rules.rules import Rules, each_given
+from pdrisk._ledger.store.location import is_there, store_at
+from pdrisk._ledger.store.secret import secret
+from pdrisk._ledger.store.store import Head, Rows, decoded
 from pdrisk._printing import preformatted
 from pdrisk.errors import ColumnTypeError, ParameterError
 

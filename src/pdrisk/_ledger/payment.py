@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, field
 
 from pdrisk._core.foreign import shown
-from pdrisk._ledger import ambient
-from pdrisk._ledger.curator import Meaning
+from pdrisk._ledger.accounts import ambient
+from pdrisk._ledger.accounts.curator_facts import Meaning
+from pdrisk._ledger.accounts.memory import Identity, Noisy, text_of
+from pdrisk._ledger.accounts.receipt import Receipt
 from pdrisk._ledger.ledger import Ledger
-from pdrisk._ledger.location import is_there
-from pdrisk._ledger.memory import Identity, Noisy, text_of
-from pdrisk._ledger.policy import Policy
-from pdrisk._ledger.receipt import Receipt
+from pdrisk._ledger.rules.policy import Policy
+from pdrisk._ledger.store.location import is_there
 from pdrisk._model.query import Query
 from pdrisk.engines.base import Origin
 from pdrisk.errors import ColumnTypeError, LedgerError, ParameterError, PdriskError

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pdrisk._digits import rounded_down
+from pdrisk._ledger.accounts.payer import Payer
 from pdrisk._ledger.ledger import Ledger
-from pdrisk._ledger.limits import Spent, shown
-from pdrisk._ledger.payer import Payer
-from pdrisk._ledger.reserved import ReservedBudget
-from pdrisk._ledger.success import reachable
+from pdrisk._ledger.rules.limits import Spent, shown
+from pdrisk._ledger.rules.reserved import ReservedBudget
+from pdrisk._ledger.rules.success_limits import reachable
 from pdrisk.errors import PolicyError
 
 __all__ = ["Reservation"]

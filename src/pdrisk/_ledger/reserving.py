@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from pdrisk._core.foreign import own_errors
-from pdrisk._ledger.limits import Spent, payable, shown
-from pdrisk._ledger.names import known_as, named
-from pdrisk._ledger.payer import Payer
-from pdrisk._ledger.reserved import ReservedBudget, end_of, planned
-from pdrisk._ledger.success import mu2_of_pure
+from pdrisk._ledger.accounts.payer import Payer
+from pdrisk._ledger.rules.limits import Spent, payable, shown
+from pdrisk._ledger.rules.names import known_as, named
+from pdrisk._ledger.rules.reserved import ReservedBudget, end_of, planned
+from pdrisk._ledger.rules.success_limits import mu2_of_pure
 from pdrisk.errors import BudgetExceededError, ParameterError, PolicyError
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
-from pdrisk._core.gaussian import UP, mu_of_exponential
 from pdrisk._core.lattice import Points
 from pdrisk._core.order import Quantile
+from pdrisk._core.risks.gaussian_dp import UP, mu_of_exponential
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Universe

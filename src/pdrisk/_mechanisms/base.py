@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.gaussian import mu_of_pure, root, squared, success_of
+from pdrisk._core.risks.gaussian_dp import mu_of_pure, root, squared, success_of
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.entropy import Bits, system_bits
-from pdrisk._mechanisms.law import Law
+from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.gaussian import mu_of_laplace, on_lattice
 from pdrisk._core.lattice import (
     LARGEST_PLACES,
     MOST_PLACED,
@@ -21,14 +20,15 @@ from pdrisk._core.lattice import (
     PlaceGrid,
     square_of_place,
 )
+from pdrisk._core.risks.gaussian_dp import mu_of_laplace, on_lattice
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism, likely_noise95
 from pdrisk._mechanisms.entropy import Bits, system_bits
-from pdrisk._mechanisms.fieller import CELLS, mean_interval
-from pdrisk._mechanisms.laplace_sums import critical
-from pdrisk._mechanisms.law import Law
+from pdrisk._mechanisms.laws.fieller import CELLS, mean_interval
+from pdrisk._mechanisms.laws.laplace_sums import critical
+from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk._mechanisms.totals import is_total, law_of_parts, total, total_interval, total_reach
 from pdrisk.errors import ParameterError

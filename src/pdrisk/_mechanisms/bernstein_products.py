@@ -11,16 +11,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.gaussian import mu_of_laplace, on_lattice
 from pdrisk._core.lattice import LARGEST_PLACES, PLACES, PlaceGrid
 from pdrisk._core.pairs import VARIES, Corr, Cov, Moments, PairStatistic
+from pdrisk._core.risks.gaussian_dp import mu_of_laplace, on_lattice
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.entropy import Bits, system_bits
-from pdrisk._mechanisms.laplace_sums import critical_of_sum
-from pdrisk._mechanisms.law import Law
+from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
+from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
-from pdrisk._core.gaussian import mu_of_exponential, squared
 from pdrisk._core.lattice import PLACES
-from pdrisk._core.sizes import SIZE_PLACES, SizePoints, SizeSums
+from pdrisk._core.risks.gaussian_dp import mu_of_exponential, squared
+from pdrisk._core.size_sums import SIZE_PLACES, SizePoints, SizeSums
 from pdrisk._core.statistics import Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Universe
@@ -23,7 +23,7 @@ from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score
-from pdrisk._mechanisms.law import Law
+from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk._mechanisms.two_sums import TwoSums
 from pdrisk.errors import ParameterError

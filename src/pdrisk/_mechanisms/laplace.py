@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.gaussian import mu_of_laplace, on_lattice
 from pdrisk._core.lattice import Lattice
 from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.risks.gaussian_dp import mu_of_laplace, on_lattice
 from pdrisk._core.statistics import Count, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.entropy import Bits, system_bits
-from pdrisk._mechanisms.law import Law
+from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.gaussian import mu_of_pure, squared
+from pdrisk._core.risks.gaussian_dp import mu_of_pure, squared
 from pdrisk._core.summary import Summary
 from pdrisk._mechanisms.entropy import Bits, Words, system_bits
 from pdrisk._mechanisms.exponential.weights import BITS, exp_below

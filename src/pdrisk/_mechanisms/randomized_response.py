@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pdrisk._core.binomial import clopper_pearson
 from pdrisk._core.foreign import own_errors, shown
-from pdrisk._core.gaussian import mu_of_coin
+from pdrisk._core.risks.binomial import clopper_pearson
+from pdrisk._core.risks.gaussian_dp import mu_of_coin
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms.entropy import Bits, Words, system_bits
 from pdrisk._mechanisms.exponential.choosing import uniform_below

@@ -13,8 +13,8 @@ from pdrisk._core.lattice import LARGEST_STEPS, PLACES
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum, WholeStatistic
 from pdrisk._core.summary import FloatArray
 from pdrisk._core.universe import Universe
-from pdrisk._mechanisms.laplace_sums import critical
-from pdrisk._mechanisms.law import Law
+from pdrisk._mechanisms.laws.laplace_sums import critical
+from pdrisk._mechanisms.laws.law import Law
 
 __all__ = ["is_total", "law_of_parts", "total", "total_interval", "total_reach"]
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from pdrisk._core.lattice import LARGEST_STEPS, PLACES
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.risk import posterior
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Mean, Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary

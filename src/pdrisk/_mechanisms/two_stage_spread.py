@@ -10,16 +10,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._core.gaussian import UP, mu_of_laplace, on_lattice
 from pdrisk._core.lattice import LARGEST_STEPS, MOST_PLACED, PLACES, PlaceGrid
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.gaussian_dp import UP, mu_of_laplace, on_lattice
+from pdrisk._core.risks.risk import posterior
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._mechanisms.base import Drawn
 from pdrisk._mechanisms.bernstein import Bernstein, moments
 from pdrisk._mechanisms.entropy import Bits, system_bits
-from pdrisk._mechanisms.laplace_sums import critical_of_sum
+from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 

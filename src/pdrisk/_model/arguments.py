@@ -17,7 +17,7 @@ import numpy as np
 from pdrisk._core.foreign import LONGEST, as_integer, shown
 from pdrisk._core.order import Max, Median, Min, Quantile
 from pdrisk._core.pairs import Corr, Cov, PairStatistic, Slope
-from pdrisk._core.risk import check_metric, privacy_loss
+from pdrisk._core.risks.risk import check_metric, privacy_loss
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
 from pdrisk._core.universe import Universe

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pdrisk._core import gaussian
 from pdrisk._core.foreign import array_of, own_errors
+from pdrisk._core.risks import gaussian_dp as gaussian
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Mean
 from pdrisk._model.arguments import check_step, checked_number, epsilon, statistics, universe

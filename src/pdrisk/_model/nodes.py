@@ -1,7 +1,8 @@
 """Nodes of row-wise expressions: one tree that query strings, ``pd.col`` expressions and SQL are read into.
 
 Each builder makes the nodes that its language has, and each back end evaluates them its own way: pandas' in
-`pdrisk._model.rowwise.decide`, DuckDB's as text written anew in `pdrisk._sql.expressions`.
+`pdrisk._model.rowwise.decide`, DuckDB's as text written anew in
+`pdrisk._sql.expressions.judged_expressions`.
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ from typing import Any, Final, Literal
 
 from pdrisk._core.different import DistinctSum, DistinctWholeSum
 from pdrisk._core.foreign import shown
-from pdrisk._core.gaussian import largest_eps, limit_of, mu_of_pure, squared
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.pairs import Slope
 from pdrisk._core.replaced import SumOfSize, WholeSumOfSize
+from pdrisk._core.risks.gaussian_dp import largest_eps, limit_of, mu_of_pure, squared
 from pdrisk._core.statistics import Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs
 from pdrisk._core.universe import Universe

@@ -9,16 +9,16 @@ import pandas as pd
 
 from pdrisk._core.foreign import own_errors_of
 from pdrisk._ledger import Ledger
-from pdrisk._model.aliases import Bounds, Eps, Where
 from pdrisk._model.arguments import statistics as judged_statistics
+from pdrisk._model.declared.aliases import Bounds, Eps, Where
 from pdrisk._model.rowwise import EXPRESSION
 from pdrisk._model.unit import People, judged_people
-from pdrisk._pandas.assess import USUAL_EPS
-from pdrisk._pandas.compare import Comparison
-from pdrisk._pandas.declared import declarations_of, declare, declared_table
-from pdrisk._pandas.hints import Hinting
-from pdrisk._pandas.options import Options, with_options
+from pdrisk._pandas.curators.assess import USUAL_EPS
+from pdrisk._pandas.curators.compare import Comparison
+from pdrisk._pandas.curators.hints import Hinting
 from pdrisk._pandas.randomized_response import RandomizedAnswers, randomized
+from pdrisk._pandas.requests.declared import declarations_of, declare, declared_table
+from pdrisk._pandas.requests.options import Options, with_options
 from pdrisk._pandas.statistics import DESCRIBED, Answer
 from pdrisk._pandas.suggested_bounds import SuggestedBounds
 from pdrisk._pandas.suggestions import Suggestions

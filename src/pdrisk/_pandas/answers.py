@@ -8,13 +8,13 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import pandas as pd
 
+from pdrisk._answer.answer_table import one_answer, table_of_lines
 from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Asker, Losses, Results, released
-from pdrisk._answer.table import one_answer, table_of_lines
 from pdrisk._ledger import ledger_for
 from pdrisk._model.margins import ALL
 from pdrisk._model.query import Query
-from pdrisk._pandas.declared import check_no_na_of_r
+from pdrisk._pandas.requests.declared import check_no_na_of_r
 from pdrisk.engines.base import Engine
 from pdrisk.engines.numpy.frame import FrameEngine, FrameReading
 from pdrisk.engines.numpy.influence import losses, losses_of_people

@@ -9,17 +9,17 @@ from itertools import islice, pairwise
 import numpy as np
 import pandas as pd
 
+from pdrisk._answer.answer_table import one_answer
 from pdrisk._answer.releasing import Asker, released
-from pdrisk._answer.table import one_answer
 from pdrisk._core.foreign import as_integer
 from pdrisk._core.statistics import Histogram
 from pdrisk._model.arguments import universe
 from pdrisk._model.columns import check_column
 from pdrisk._model.margins import ALL
-from pdrisk._pandas.declared import declared
-from pdrisk._pandas.lines import check_numeric, judged_lines
-from pdrisk._pandas.options import Request
-from pdrisk._pandas.requests import judged_query
+from pdrisk._pandas.requests.declared import declared
+from pdrisk._pandas.requests.judged_requests import judged_query
+from pdrisk._pandas.requests.lines import check_numeric, judged_lines
+from pdrisk._pandas.requests.options import Request
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["histogram"]

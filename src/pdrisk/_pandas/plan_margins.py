@@ -10,14 +10,14 @@ import pandas as pd
 
 from pdrisk._core.margins.components import product
 from pdrisk._core.margins.least_squares import MeasuredMargins
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.risk import posterior
 from pdrisk._core.statistics import Count
 from pdrisk._mechanisms import MECHANISMS
 from pdrisk._mechanisms.base import farther_side
-from pdrisk._mechanisms.margins import EstimateNoise, estimate, estimate_interval, law_of
+from pdrisk._mechanisms.margin_estimates import EstimateNoise, estimate, estimate_interval, law_of
 from pdrisk._model.margins import Grid, Margins, MarginsAsked
 from pdrisk._model.query import Line
-from pdrisk._pandas.plan_tables import reading
+from pdrisk._pandas.plans.plan_tables import reading
 from pdrisk.errors import ParameterError
 
 __all__ = ["planned_margins"]

@@ -16,9 +16,9 @@ from pdrisk._ledger import ledger_for
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk._model.arguments import checked_flag
 from pdrisk._model.columns import column_kind
-from pdrisk._model.frame_keys import checked_keys, key_codes, key_index
+from pdrisk._model.groups.frame_keys import checked_keys, key_codes, key_index
 from pdrisk._model.kinds import TRUTH
-from pdrisk._pandas.declared import codes_of, declared
+from pdrisk._pandas.requests.declared import codes_of, declared
 from pdrisk._printing import printable
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.errors import ParameterError

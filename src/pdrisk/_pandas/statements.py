@@ -15,13 +15,13 @@ from pdrisk._model.arguments import checked_flag
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.query import Query
 from pdrisk._model.unit import People, Secret
-from pdrisk._pandas.lines import judged_lines
-from pdrisk._pandas.options import DEFAULTS, Options, Request
-from pdrisk._pandas.plan import FORMS, questions_asked
-from pdrisk._pandas.requests import check_given, judged_query
-from pdrisk.engines.sql.described import described
-from pdrisk.engines.sql.table import SQLTable, TableEngine
-from pdrisk.engines.sql.warehouses import Warehouse
+from pdrisk._pandas.plans.plan_questions import FORMS, questions_asked
+from pdrisk._pandas.requests.judged_requests import check_given, judged_query
+from pdrisk._pandas.requests.lines import judged_lines
+from pdrisk._pandas.requests.options import DEFAULTS, Options, Request
+from pdrisk.engines.sql.servers.schema_only import described
+from pdrisk.engines.sql.servers.sql_table import SQLTable, TableEngine
+from pdrisk.engines.sql.servers.warehouses import Warehouse
 from pdrisk.errors import ParameterError
 
 __all__ = ["asked_of", "statements"]

@@ -11,9 +11,9 @@ from typing import Any, Unpack, cast
 import numpy as np
 import pandas as pd
 
+from pdrisk._answer.answer_table import wide_table
 from pdrisk._answer.measured_tables import sorted_table
 from pdrisk._answer.release import Release
-from pdrisk._answer.table import wide_table
 from pdrisk._core.foreign import own_errors_of, shown
 from pdrisk._core.pairs import PairStatistic
 from pdrisk._disclosure.checked import CheckedTable
@@ -29,12 +29,12 @@ from pdrisk._model.margins import NO_MARGINS, MarginsAsked
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.query import Line, Query
 from pdrisk._pandas.answers import answered, answers
-from pdrisk._pandas.disclosure_views import DisclosureViews
+from pdrisk._pandas.curators.disclosure_views import DisclosureViews
 from pdrisk._pandas.histogram import histogram
-from pdrisk._pandas.lines import judged_lines, judged_pair, lines_of_names, lines_of_request, listed_columns
-from pdrisk._pandas.objects import judging
-from pdrisk._pandas.options import DEFAULTS, Options, Request, with_options
-from pdrisk._pandas.requests import check_given, judged_query
+from pdrisk._pandas.requests.judged_requests import check_given, judged_query
+from pdrisk._pandas.requests.lines import judged_lines, judged_pair, lines_of_names, lines_of_request, listed_columns
+from pdrisk._pandas.requests.objects import judging
+from pdrisk._pandas.requests.options import DEFAULTS, Options, Request, with_options
 from pdrisk.engines.base import Engine
 from pdrisk.errors import ParameterError
 

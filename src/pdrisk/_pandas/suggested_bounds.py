@@ -15,17 +15,17 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._answer.releasing import Asker, released
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.risk import posterior
 from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray, Needs
 from pdrisk._core.universe import Universe
 from pdrisk._digits import probability
 from pdrisk._model.columns import check_column
 from pdrisk._model.query import written
-from pdrisk._pandas.declared import declared
-from pdrisk._pandas.lines import check_numeric, judged_lines
-from pdrisk._pandas.options import Request
-from pdrisk._pandas.requests import judged_query
+from pdrisk._pandas.requests.declared import declared
+from pdrisk._pandas.requests.judged_requests import judged_query
+from pdrisk._pandas.requests.lines import check_numeric, judged_lines
+from pdrisk._pandas.requests.options import Request
 from pdrisk._printing import preformatted, printable
 from pdrisk.engines.numpy.bins import SIZES, SMALLEST
 from pdrisk.errors import BoundsNotFoundError, ParameterError

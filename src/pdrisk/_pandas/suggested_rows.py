@@ -15,10 +15,10 @@ from pdrisk._core.order import Quantile
 from pdrisk._model.arguments import checked_probability
 from pdrisk._model.unit import MOST_ROWS
 from pdrisk._pandas.answers import answered
-from pdrisk._pandas.lines import judged_lines
-from pdrisk._pandas.options import Request
-from pdrisk._pandas.people import people_of
-from pdrisk._pandas.requests import judged_query
+from pdrisk._pandas.requests.judged_requests import judged_query
+from pdrisk._pandas.requests.lines import judged_lines
+from pdrisk._pandas.requests.options import Request
+from pdrisk._pandas.requests.people_options import people_of
 from pdrisk._printing import DisplayedText
 from pdrisk.errors import ColumnTypeError, ParameterError
 

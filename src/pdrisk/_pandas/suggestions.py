@@ -6,8 +6,8 @@ from collections.abc import Hashable
 from typing import Any
 
 from pdrisk._core.foreign import own_errors_of
-from pdrisk._pandas.objects import judging
-from pdrisk._pandas.options import Request
+from pdrisk._pandas.requests.objects import judging
+from pdrisk._pandas.requests.options import Request
 from pdrisk._pandas.statistics import Statistics
 from pdrisk._pandas.suggested_bounds import SuggestedBounds, suggested
 from pdrisk._pandas.suggested_rows import SuggestedRows, suggested_rows

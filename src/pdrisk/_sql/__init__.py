@@ -18,30 +18,30 @@ from pdrisk._answer.releasing import Asker, check_affordable, released
 from pdrisk._core.foreign import own_errors
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Ledger, ledger_for
-from pdrisk._model.aliases import Bounds, Eps, Keys
 from pdrisk._model.arguments import asked_epsilon, checked_flag, checked_mechanism, epsilon
+from pdrisk._model.declared.aliases import Bounds, Eps, Keys
+from pdrisk._model.groups.private_keys import are_private, check_delta_given
 from pdrisk._model.missing_arguments import all_given
-from pdrisk._model.private_keys import are_private, check_delta_given
 from pdrisk._model.query import eps_for
-from pdrisk._pandas.objects import advising
-from pdrisk._sql import workspace
-from pdrisk._sql.clients import connected
-from pdrisk._sql.elsewhere import of_connection
-from pdrisk._sql.ends import has_ends
-from pdrisk._sql.given import check_one_or_other, public_tables
-from pdrisk._sql.judge import judged, layers_of
-from pdrisk._sql.judged_query import Judged
-from pdrisk._sql.layers import Layered
-from pdrisk._sql.noisy_table import answer_table
-from pdrisk._sql.people import PeopleAsked, check_units
-from pdrisk._sql.pieces import lowered
-from pdrisk._sql.scalars import Scalars
-from pdrisk._sql.selected import warn_of_selected
-from pdrisk._sql.several import Share, planned
-from pdrisk._sql.sources import Sources
-from pdrisk._sql.stacked import Statement
-from pdrisk._sql.statements import too_deep
-from pdrisk._sql.tree import Select
+from pdrisk._pandas.requests.objects import advising
+from pdrisk._sql.dataset.dataset_tables import check_one_or_other, public_tables
+from pdrisk._sql.noisy.ends import has_ends
+from pdrisk._sql.noisy.layers import Layered
+from pdrisk._sql.select.judge import judged, layers_of
+from pdrisk._sql.select.judged_query import Judged
+from pdrisk._sql.select.select_people import PeopleAsked, check_units
+from pdrisk._sql.syntax import private_database as workspace
+from pdrisk._sql.syntax.pieces import lowered
+from pdrisk._sql.syntax.tree import Select
+from pdrisk._sql.tables.clients import connected
+from pdrisk._sql.tables.server_sources import of_connection
+from pdrisk._sql.tables.sources import Sources
+from pdrisk._sql.text.no_select import too_deep
+from pdrisk._sql.text.scalars import Scalars
+from pdrisk._sql.together.noisy_table import answer_table
+from pdrisk._sql.together.selected import warn_of_selected
+from pdrisk._sql.together.several import Share, planned
+from pdrisk._sql.together.stacked import Statement
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from pdrisk._sql.pieces import lowered, quoted
-from pdrisk._sql.source import Source
-from pdrisk._sql.stored import as_remembered
+from pdrisk._sql.syntax.pieces import lowered, quoted
+from pdrisk._sql.tables.parquet_meanings import as_remembered
+from pdrisk._sql.tables.source import Source
 
 __all__ = ["columns_below"]
 

@@ -12,17 +12,17 @@ from pdrisk._guard import guarded
 from pdrisk._model.nodes import Column, Node
 from pdrisk._model.query import Groups, Query
 from pdrisk._model.unit import People
-from pdrisk._sql.answers import Answers, Noted, counting
-from pdrisk._sql.reads import parts_of
-from pdrisk._sql.rows import Relation, Rows
+from pdrisk._sql.relations.row_scope import Relation, Rows
 from pdrisk._sql.rows_elsewhere import NO_LITERAL, RowsElsewhere
+from pdrisk._sql.select.aggregate_arguments import parts_of
+from pdrisk._sql.select.aggregate_scope import Answers, Noted, counting
+from pdrisk._sql.syntax.tree import Select
 from pdrisk._sql.tables_elsewhere import table_of
-from pdrisk._sql.tree import Select
 from pdrisk.engines.base import GroupSizes, Origin
-from pdrisk.engines.sql.plan import PeopleRead, SummaryPlan, combined, for_query
-from pdrisk.engines.sql.reading import TableReading, group_sizes, read
 from pdrisk.engines.sql.rowwise import RowSQL
-from pdrisk.engines.sql.table import SQLTable, group_sql, listed_keys, plain_keys
+from pdrisk.engines.sql.servers.sql_table import SQLTable, group_sql, listed_keys, plain_keys
+from pdrisk.engines.sql.summary.reading import TableReading, group_sizes, read
+from pdrisk.engines.sql.summary.summary_plan import PeopleRead, SummaryPlan, combined, for_query
 
 __all__ = ["EngineElsewhere", "engine_elsewhere"]
 

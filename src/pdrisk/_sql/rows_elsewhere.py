@@ -26,15 +26,15 @@ from pdrisk._model.nodes import (
     Operation,
 )
 from pdrisk._model.rowwise.families import family, of_values
-from pdrisk._sql.expressions import dated
-from pdrisk._sql.grouping import Grouping
-from pdrisk._sql.headings import heading
-from pdrisk._sql.pieces import constant, lowered
-from pdrisk._sql.rows import Condition, Rows
-from pdrisk._sql.source import Source
+from pdrisk._sql.expressions.judged_expressions import dated
+from pdrisk._sql.relations.group_keys import Grouping
+from pdrisk._sql.relations.row_scope import Condition, Rows
+from pdrisk._sql.syntax.headings import heading
+from pdrisk._sql.syntax.pieces import constant, lowered
+from pdrisk._sql.tables.source import Source
 from pdrisk.engines.sql.calendar import BEGINNINGS, PARTS
 from pdrisk.engines.sql.rowwise import RowSQL
-from pdrisk.engines.sql.table import SQLTable
+from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.engines.sql.values import Value, checked
 from pdrisk.errors import ParameterError
 

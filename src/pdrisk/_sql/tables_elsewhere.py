@@ -16,13 +16,13 @@ from typing import Final
 import numpy as np
 
 from pdrisk._model.kinds import NUMBER
-from pdrisk._sql.pieces import Expression
-from pdrisk._sql.rows import Condition, Relation
+from pdrisk._sql.relations.row_scope import Condition, Relation
 from pdrisk._sql.rows_elsewhere import VIEW, RowsElsewhere
-from pdrisk._sql.source import Source
-from pdrisk.engines.sql.plan import Counted, SummaryPlan
+from pdrisk._sql.syntax.pieces import Expression
+from pdrisk._sql.tables.source import Source
 from pdrisk.engines.sql.rowwise import RowSQL
-from pdrisk.engines.sql.table import SQLTable
+from pdrisk.engines.sql.servers.sql_table import SQLTable
+from pdrisk.engines.sql.summary.summary_plan import Counted, SummaryPlan
 from pdrisk.engines.sql.values import StoredColumn
 from pdrisk.errors import ParameterError
 

@@ -4,7 +4,7 @@ Each attack simulates an attacker many times. It gives an `Outcome`, or several 
 claim, the success with its Clopper-Pearson interval, a verdict, a picture and the same as text.
 """
 
-from pdrisk._core.binomial import clopper_pearson
+from pdrisk._core.risks.binomial import clopper_pearson
 from pdrisk.attack._averaging import averaging
 from pdrisk.attack._black_box import epsilon_lower_bound
 from pdrisk.attack._disclosure import attribute_disclosure, intersection

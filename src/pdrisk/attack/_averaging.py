@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from pdrisk._core.foreign import own_errors
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.risk import posterior
 from pdrisk._core.summary import FloatArray
 from pdrisk._ledger import check_curator
-from pdrisk._model.aliases import Bounds, Eps
 from pdrisk._model.arguments import checked_flag
+from pdrisk._model.declared.aliases import Bounds, Eps
 from pdrisk.attack._arguments import checked_number
 from pdrisk.attack._informed import worst_pair
 from pdrisk.attack._likelihood import Unknown, log_likelihoods

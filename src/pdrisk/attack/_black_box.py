@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pdrisk._core.binomial import clopper_pearson
 from pdrisk._core.foreign import own_errors
+from pdrisk._core.risks.binomial import clopper_pearson
 from pdrisk._core.summary import FloatArray
-from pdrisk._model.aliases import Eps
 from pdrisk._model.arguments import epsilon
+from pdrisk._model.declared.aliases import Eps
 from pdrisk.attack._arguments import checked_number
 from pdrisk.attack._learned import learned_event
 from pdrisk.attack._outcome import LEVEL, LOSS, Outcome

@@ -9,11 +9,11 @@ import numpy as np
 
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.pairs import PairStatistic
-from pdrisk._core.risk import belief, posterior
+from pdrisk._core.risks.risk import belief, posterior
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._ledger import check_curator
 from pdrisk._mechanisms import Drawn, Mechanism
-from pdrisk._model.aliases import Bounds, Eps
+from pdrisk._model.declared.aliases import Bounds, Eps
 from pdrisk.attack._arguments import checked_number
 from pdrisk.attack._learned import learned_event
 from pdrisk.attack._likelihood import Unknown, log_likelihoods

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import own_errors
-from pdrisk._core.gaussian import promised
 from pdrisk._core.pairs import PairStatistic
-from pdrisk._core.risk import belief, posterior
+from pdrisk._core.risks.gaussian_dp import promised
+from pdrisk._core.risks.risk import belief, posterior
 from pdrisk._core.summary import FloatArray
-from pdrisk._ledger.payer import Payer
-from pdrisk._ledger.promise import promise_of
-from pdrisk._ledger.store import decoded
+from pdrisk._ledger.accounts.payer import Payer
+from pdrisk._ledger.publishing.promise import promise_of
+from pdrisk._ledger.store.store import decoded
 from pdrisk._mechanisms import Mechanism
 from pdrisk._model.unit import Unit
 from pdrisk.attack._arguments import check_table, checked_number

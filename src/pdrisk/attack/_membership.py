@@ -8,12 +8,12 @@ import numpy as np
 
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.lattice import PLACES
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.risk import posterior
 from pdrisk._core.statistics import Mean
 from pdrisk._core.summary import Summary
 from pdrisk._mechanisms import calibrated
-from pdrisk._model.aliases import Eps
 from pdrisk._model.arguments import epsilon
+from pdrisk._model.declared.aliases import Eps
 from pdrisk._model.query import UNIT
 from pdrisk.attack._arguments import checked_number
 from pdrisk.attack._outcome import LEVEL, Outcomes, of_guesses

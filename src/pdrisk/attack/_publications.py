@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._core.risk import posterior
+from pdrisk._core.risks.risk import posterior
 from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms import calibrated

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pdrisk._core.foreign import own_errors
-from pdrisk._core.risk import posterior
-from pdrisk._model.aliases import Eps
+from pdrisk._core.risks.risk import posterior
 from pdrisk._model.arguments import epsilon
+from pdrisk._model.declared.aliases import Eps
 from pdrisk.attack._arguments import checked_number
 from pdrisk.attack._outcome import LEVEL, Outcomes, of_guesses
 from pdrisk.attack._publications import noisy_counts

@@ -11,7 +11,7 @@ import pandas as pd
 
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._ledger import check_curator
-from pdrisk._model.aliases import Eps
+from pdrisk._model.declared.aliases import Eps
 from pdrisk.attack._arguments import checked_number
 from pdrisk.attack._outcome import LEVEL, Outcomes
 from pdrisk.attack._publications import Isolating, selected

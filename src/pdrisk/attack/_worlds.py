@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pdrisk._core.cells import Cells
 from pdrisk._core.pairs import PairStatistic
-from pdrisk._core.sizes import SizeSums
+from pdrisk._core.size_sums import SizeSums
 from pdrisk._core.statistics import Mean, Proportion
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._core.universe import Rectangle, Universe

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from pdrisk._core.contributions import ExtremeContributions, PersonRecords
 from pdrisk._core.summary import IntArray, Summary
 from pdrisk._core.universe import Universe
-from pdrisk._model.keys import Key
+from pdrisk._model.groups.keys import Key
 from pdrisk._model.query import Query
 
 __all__ = ["Engine", "GroupSizes", "Origin", "Reading"]

@@ -31,7 +31,7 @@ import numpy as np
 from pdrisk._core.lattice import PLACES, PlaceGrid
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.pairs import Corr, Cov, Slope
-from pdrisk._core.sizes import SizePoints
+from pdrisk._core.size_sums import SizePoints
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs, Ranks, Summary

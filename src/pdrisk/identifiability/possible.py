@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pdrisk._core.foreign import array_of, own_errors
+from pdrisk._core.risks.worlds import LARGEST_WORLD
 from pdrisk._core.summary import FloatArray, Summary, window_start
 from pdrisk._core.universe import Universe
-from pdrisk._core.worlds import LARGEST_WORLD
 from pdrisk._ledger import check_curator
 from pdrisk._model.arguments import of_numbers
 from pdrisk._model.arguments import statistic as statistic_named

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pdrisk._answer import formatting
 from pdrisk._core.foreign import array_of, own_errors
-from pdrisk._core.risk import belief, privacy_loss, reached_already
+from pdrisk._core.risks.risk import belief, privacy_loss, reached_already
+from pdrisk._core.risks.worlds import exact_of_worlds, positive, tight_of_worlds
 from pdrisk._core.summary import FloatArray
-from pdrisk._core.worlds import exact_of_worlds, positive, tight_of_worlds
 from pdrisk._digits import rounded_down, rounded_up
 from pdrisk._guard import guarded
 from pdrisk._model.arguments import (
@@ -25,11 +25,11 @@ from pdrisk._model.arguments import (
     epsilon,
     statistic,
 )
-from pdrisk._model.attributes import mark_exact
-from pdrisk._pandas.lines import judged_lines
-from pdrisk._pandas.options import Request
-from pdrisk._pandas.people import check_worlds_of_people
-from pdrisk._pandas.requests import check_rows_in_python, judged_selection
+from pdrisk._model.declared.attributes import mark_exact
+from pdrisk._pandas.requests.judged_requests import check_rows_in_python, judged_selection
+from pdrisk._pandas.requests.lines import judged_lines
+from pdrisk._pandas.requests.options import Request
+from pdrisk._pandas.requests.people_options import check_worlds_of_people
 from pdrisk.engines.numpy.frame import column_values
 from pdrisk.engines.numpy.worlds import worlds_without_one, worlds_without_person
 from pdrisk.errors import ColumnTypeError, ParameterError

@@ -17,12 +17,12 @@ import pandas as pd
 
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.once import once
-from pdrisk._core.risk import METRICS
+from pdrisk._core.risks.risk import METRICS
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray
-from pdrisk._model.aliases import Bounds, Eps
 from pdrisk._model.arguments import checked_mechanism
-from pdrisk._model.attributes import ATTRIBUTE, EXACT
+from pdrisk._model.declared.aliases import Bounds, Eps
+from pdrisk._model.declared.attributes import ATTRIBUTE, EXACT
 from pdrisk._model.plain import plain_label
 from pdrisk.engines.numpy.samples import summary_of_samples
 from pdrisk.study.checkpoint import Folder

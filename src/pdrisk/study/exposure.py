@@ -12,19 +12,19 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import own_errors
-from pdrisk._core.risk import most_exposed_first, privacy_loss
+from pdrisk._core.risks.risk import most_exposed_first, privacy_loss
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs
 from pdrisk._digits import rounded_down
 from pdrisk._mechanisms.laplace import half_width
-from pdrisk._model.aliases import Bounds, By, Eps, Keys
 from pdrisk._model.arguments import checked_mechanism, of_numbers
 from pdrisk._model.arguments import statistics as judged_statistics
-from pdrisk._model.attributes import mark_exact
 from pdrisk._model.columns import check_column
-from pdrisk._pandas.assess import assessment
-from pdrisk._pandas.declared import declared
-from pdrisk._pandas.options import Request
+from pdrisk._model.declared.aliases import Bounds, By, Eps, Keys
+from pdrisk._model.declared.attributes import mark_exact
+from pdrisk._pandas.curators.assess import assessment
+from pdrisk._pandas.requests.declared import declared
+from pdrisk._pandas.requests.options import Request
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.study import assess_report
 from pdrisk.study.plan import SOURCES, Variable, eps_list, usable, variables

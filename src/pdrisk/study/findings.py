@@ -9,7 +9,7 @@ from typing import Any, Final
 import pandas as pd
 
 from pdrisk._core.foreign import own_errors
-from pdrisk._model.attributes import mark_exact
+from pdrisk._model.declared.attributes import mark_exact
 from pdrisk._model.plain import plain_label
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.study import evidence

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from pdrisk._core.risk import privacy_loss
+from pdrisk._core.risks.risk import privacy_loss
 from pdrisk.identifiability import of_worlds, worlds_with
 
 __all__ = ["ADULT", "adult", "toy"]

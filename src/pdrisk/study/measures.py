@@ -9,7 +9,7 @@ from operator import or_
 
 import numpy as np
 
-from pdrisk._core.risk import metrics, risks_of_losses
+from pdrisk._core.risks.risk import metrics, risks_of_losses
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import shown
-from pdrisk._core.risk import METRICS, check_metric
+from pdrisk._core.risks.risk import METRICS, check_metric
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray
 from pdrisk._core.universe import Universe
@@ -24,9 +24,9 @@ from pdrisk._model.columns import check_column, column_kind
 from pdrisk._model.kinds import COUNTED, TEXT, TRUTH, number_advice
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.query import UNIT, Source
-from pdrisk._pandas.declared import codes_of, declared
-from pdrisk._pandas.lines import listed_columns
-from pdrisk._pandas.requests import eps_values
+from pdrisk._pandas.requests.declared import codes_of, declared
+from pdrisk._pandas.requests.judged_requests import eps_values
+from pdrisk._pandas.requests.lines import listed_columns
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.engines.numpy.frame import column_values
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError

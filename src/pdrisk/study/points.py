@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import shown
-from pdrisk._core.risk import METRICS, check_metric
+from pdrisk._core.risks.risk import METRICS, check_metric
 from pdrisk._model.plain import plain_label
-from pdrisk._pandas.requests import eps_values
+from pdrisk._pandas.requests.judged_requests import eps_values
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.study.plan import share
 

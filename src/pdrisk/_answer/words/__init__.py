@@ -2,7 +2,7 @@
 
 from pdrisk._answer.words.explain import AUDIENCES, explained, not_for_others, participant
 from pdrisk._answer.words.languages import ENGLISH, LANGUAGES, texts
-from pdrisk._core.whole_numbers import common_denominator, counted, reached, times_right
+from pdrisk._core.risks.whole_numbers import common_denominator, counted, reached, times_right
 from pdrisk._digits import probability
 
 __all__ = [

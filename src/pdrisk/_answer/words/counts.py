@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from pdrisk._core.risk import posterior
-from pdrisk._core.whole_numbers import common_denominator, counted
+from pdrisk._core.risks.risk import posterior
+from pdrisk._core.risks.whole_numbers import common_denominator, counted
 
 __all__ = ["chances"]
 

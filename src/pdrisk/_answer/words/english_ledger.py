@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pdrisk._ledger.success import LATE
+from pdrisk._ledger.rules.success_limits import LATE
 
 __all__ = ["OF_LEDGERS"]
 

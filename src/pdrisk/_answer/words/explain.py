@@ -11,14 +11,14 @@ from typing import Final
 from pdrisk._answer import formatting
 from pdrisk._answer.answer import Answer, AnswerLine
 from pdrisk._answer.curator import Exposed
-from pdrisk._answer.labels import clamped, hidden_values, title
 from pdrisk._answer.words.counts import chances
 from pdrisk._answer.words.groups import groups_said
+from pdrisk._answer.words.labels import clamped, hidden_values, title
 from pdrisk._answer.words.languages import of_rows, texts
 from pdrisk._answer.words.left_out import of_truncated, rule_of, share_left_out, where_rows_count
 from pdrisk._answer.words.spent import SoFar, spent_so_far
 from pdrisk._core.foreign import shown
-from pdrisk._core.whole_numbers import common_denominator, counted, reached
+from pdrisk._core.risks.whole_numbers import common_denominator, counted, reached
 from pdrisk._digits import probability, rounded_up
 from pdrisk._mechanisms import MECHANISMS
 from pdrisk._model.arguments import checked_probability

@@ -9,11 +9,11 @@ from typing import Any, Final
 from pdrisk._answer.words.languages import texts
 from pdrisk._answer.words.spent import called, doubts, left_of
 from pdrisk._core.foreign import shown
-from pdrisk._core.gaussian import limit_of, promised, root
-from pdrisk._core.tradeoff import of_gaussian, of_pure, of_two_steps, sure_of, with_delta
-from pdrisk._core.whole_numbers import common_denominator, counted, reached
-from pdrisk._ledger.payer import Payer
-from pdrisk._ledger.promise import Promise, promise_of
+from pdrisk._core.risks.gaussian_dp import limit_of, promised, root
+from pdrisk._core.risks.tradeoff_curve import of_gaussian, of_pure, of_two_steps, sure_of, with_delta
+from pdrisk._core.risks.whole_numbers import common_denominator, counted, reached
+from pdrisk._ledger.accounts.payer import Payer
+from pdrisk._ledger.publishing.promise import Promise, promise_of
 from pdrisk._printing import DisplayedText, laid_out, printable
 from pdrisk.errors import ColumnTypeError, ParameterError
 

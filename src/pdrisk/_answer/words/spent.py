@@ -12,10 +12,10 @@ import numpy as np
 
 from pdrisk._answer.answer import Answer
 from pdrisk._digits import rounded_down
-from pdrisk._ledger.payer import Payer
-from pdrisk._ledger.promise import Promise, promise_of
-from pdrisk._ledger.remaining import Remaining
-from pdrisk._ledger.success import HARDLY
+from pdrisk._ledger.accounts.payer import Payer
+from pdrisk._ledger.accounts.remaining import Remaining
+from pdrisk._ledger.publishing.promise import Promise, promise_of
+from pdrisk._ledger.rules.success_limits import HARDLY
 from pdrisk._model.unit_label import name_of_people
 from pdrisk.errors import ColumnTypeError, ParameterError
 

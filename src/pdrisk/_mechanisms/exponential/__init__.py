@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
-from pdrisk._core.gaussian import mu_of_exponential
 from pdrisk._core.lattice import Points
 from pdrisk._core.order import Max, Min, Quantile
+from pdrisk._core.risks.gaussian_dp import mu_of_exponential
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Ranks, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism, at_most

@@ -17,7 +17,7 @@ import pandas as pd
 
 from pdrisk._caller_frame import caller
 from pdrisk._guard import guarded
-from pdrisk._model.missing_codes import asked_for_code
+from pdrisk._model.declared.missing_codes import asked_for_code
 from pdrisk._model.nodes import Column, Constant, Node, Operation, equalities, is_given
 from pdrisk._model.rowwise.builder import EXAMPLE, Builder, Levels, text_of
 from pdrisk._model.rowwise.derived import Derived

@@ -16,8 +16,8 @@ from pdrisk._core.statistics import Distinct
 from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._guard import guarded
-from pdrisk._model.frame_keys import key_codes, key_index, observed_keys
-from pdrisk._model.keys import Key
+from pdrisk._model.groups.frame_keys import key_codes, key_index, observed_keys
+from pdrisk._model.groups.keys import Key
 from pdrisk._model.query import Line, Query
 from pdrisk._model.rowwise import RowwiseFilter
 from pdrisk._model.rowwise.families import holds_objects, missing_of, numbers_of, texts_of
@@ -29,7 +29,7 @@ from pdrisk.engines.numpy.derived import with_derived
 from pdrisk.engines.numpy.distinct import distinct_values
 from pdrisk.engines.numpy.grouped import summary_of_groups
 from pdrisk.engines.numpy.pairs import summary_of_pairs
-from pdrisk.engines.numpy.people import Persons, Records
+from pdrisk.engines.numpy.person_records import Persons, Records
 from pdrisk.engines.numpy.selected import condition_values, selected_rows
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.errors import QueryFailedError

@@ -16,7 +16,7 @@ from pdrisk._model.query import Line, Query
 from pdrisk.engines.numpy.chunks import SIZE
 from pdrisk.engines.numpy.distinct import singles_of
 from pdrisk.engines.numpy.frame import FrameReading, place_of, present_rows
-from pdrisk.engines.numpy.people import Records
+from pdrisk.engines.numpy.person_records import Records
 
 __all__ = ["losses", "losses_of_line", "losses_of_people", "records_read"]
 

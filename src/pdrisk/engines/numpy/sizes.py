@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.lattice import PlaceGrid
-from pdrisk._core.sizes import HALF_BITS, SizePoints, SizeSums
+from pdrisk._core.size_sums import HALF_BITS, SizePoints, SizeSums
 from pdrisk._core.summary import IntArray
 from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.chunks import SIZE, clamped

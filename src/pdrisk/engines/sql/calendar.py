@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from pdrisk._model.rowwise.families import UNITS
-from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.values import BIGINT, Value
 
 __all__ = ["BEGINNINGS", "PARTS", "beginning_of", "part_of"]

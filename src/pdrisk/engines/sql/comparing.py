@@ -13,7 +13,7 @@ import numpy as np
 from pdrisk._model.kinds import TEXT
 from pdrisk._model.nodes import MIRRORED
 from pdrisk._model.rowwise.families import as_number, is_in
-from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.values import EXACT, FEW, WIDEST, Value, alike, as_double, quantity, within_reach
 from pdrisk.errors import ParameterError
 

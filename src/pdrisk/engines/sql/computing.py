@@ -11,7 +11,7 @@ from typing import NoReturn
 from pdrisk._model.nodes import Node, Operation
 from pdrisk._model.rowwise.builder import text_of
 from pdrisk._model.rowwise.decide import folded
-from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.values import WIDEST, Value, alike, as_double, checked, constant, has_column, within_reach
 from pdrisk.errors import ParameterError
 

@@ -39,7 +39,7 @@ from pdrisk._model.rowwise.families import UNITS, family, of_values
 from pdrisk.engines.sql.calendar import beginning_of, part_of
 from pdrisk.engines.sql.comparing import beside, beside_constant, is_present, one_of, without_nan
 from pdrisk.engines.sql.computing import arithmetic
-from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.values import BIGINT, StoredColumn, Value, as_double, checked, constant, has_column, quantity
 from pdrisk.errors import ColumnTypeError, ParameterError
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pdrisk._model.kinds import NUMBER
 from pdrisk._model.nodes import Column, Node, Rank, below
-from pdrisk.engines.sql.dialect import Dialect
+from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.errors import ParameterError
 
 __all__ = [

@@ -1,0 +1,166 @@
+"""Tables of answers: a frame of one row for each group, or for each statistic."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._answer.answer import CLIP, Answer
+from pdrisk._answer.arithmetic.measured import MEASURED
+from pdrisk._answer.curator import Curator
+from pdrisk._answer.margin_tables import MarginAnswers
+from pdrisk._answer.measured_tables import measured_columns, said_of, wide_said
+from pdrisk._answer.release import Release
+from pdrisk._answer.releasing import Results
+from pdrisk._mechanisms import ClippedSums
+from pdrisk._model.plain import plain_label
+
+__all__ = ["one_answer", "table_of_lines", "wide_table"]
+
+
+def one_answer(results: Results, groups: pd.Index | None) -> Release | pd.DataFrame:
+    """The answer to a query of one line: a `Release`, or a table of one row for each group."""
+    (one,) = results.releases
+    if groups is not None:
+        return _table(results, [_rows(results, 0)], groups, grouped=True)
+    known, unlisted = one.known, results.unlisted
+    return Release(
+        describe=lambda: results.answer(one=True),
+        noisy=one.noisy,
+        column=one.line.column,
+        known=None if known is None else cache(lambda: known().of_group(0, unlisted)),
+        shows_curator=results.shows_curator,
+    )
+
+
+def table_of_lines(
+    results: Results,
+    groups: pd.Index | None,
+    level: tuple[str, Sequence[Hashable]] | None = None,
+    names: tuple[str, ...] = (),
+) -> pd.DataFrame:
+    """The answers to a query of several lines, one row for each, indexed by column and statistic, then by group.
+
+    Parameters
+    ----------
+    results : Results
+    groups : Index or None
+    level : (str, sequence), optional
+        Name and labels of one index level for the lines, after the groups, in the place of column and statistic.
+    names : tuple of str
+        Of the lines, in the place of column and statistic.
+    """
+    parts = [_rows(results, at) for at in range(len(results.releases))]
+    parts = [part.assign(release=at + 1) for at, part in zip(results.query.releases, parts, strict=True)]
+    if level is None:
+        index = pd.Index(names, name="name") if names else _column_and_statistic(results)
+        if groups is not None:
+            index = _crossed(index.repeat(len(groups)), groups.take(np.tile(np.arange(len(groups)), len(parts))))
+        return _table(results, parts, index, grouped=groups is not None, names=names)
+    name, labels = level
+    own = pd.Index(list(labels), name=name)
+    if groups is None:
+        return _table(results, parts, own, grouped=False)
+    table = _stacked(parts)
+    by_group = np.arange(len(table)).reshape(len(own), len(groups)).T.ravel()
+    inner = own.take(np.tile(np.arange(len(own)), len(groups)))
+    crossed = _crossed(groups.repeat(len(own)), inner)
+    return _table(results, [table.iloc[by_group]], crossed, grouped=True, by_group=True)
+
+
+def wide_table(table: pd.DataFrame) -> pd.DataFrame:
+    """The values alone of a table with two index levels, the second one as columns, both in their order."""
+    said = Answer.from_attrs(table.attrs)
+    assert said is not None
+    rows, columns = (table.index.get_level_values(at) for at in range(2))
+    values = table["value"].astype("Int64") if said.delta else table["value"]  # combinations that are not shown are NA
+    wide = values.unstack(sort=False).reindex(index=rows.unique(), columns=columns.unique())
+    headings = tuple(plain_label(label) for label in wide.columns)
+    measured = wide_said(said, table.index, wide)
+    return replace(
+        said, index=(plain_label(rows.name),), headings=headings, measured=measured, measured_tables=None
+    ).attach(wide)
+
+
+def _measured_tables(results: Results, index: pd.Index) -> dict[str, Any] | None:
+    """What was drawn of each table of one line with margins; None of others."""
+    noisy = results.releases[0].noisy
+    if len(results.releases) > 1 or not isinstance(noisy, MarginAnswers):
+        return None
+    tables = noisy.measured_tables
+    return {"axes": [list(axes) for axes in tables], **said_of(list(tables.values()), index)}
+
+
+def _crossed(outer: pd.Index, inner: pd.Index) -> pd.MultiIndex:
+    """One index with the levels of both."""
+    levels = [each.get_level_values(at) for each in (outer, inner) for at in range(each.nlevels)]
+    return pd.MultiIndex.from_arrays(levels, names=[*outer.names, *inner.names])
+
+
+def _rows(results: Results, at: int) -> pd.DataFrame:
+    one = results.releases[at]
+    values: Any = one.noisy.values
+    if results.least_group is not None and one.noisy.is_whole:
+        values = pd.array(np.where(one.noisy.withheld, 0, np.nan_to_num(values)).astype(np.int64), dtype="Int64")
+        values[one.noisy.withheld] = pd.NA
+    low, high = one.noisy.interval()
+    columns = {"value": values, "low": low, "high": high, **one.noisy.risk_columns}
+    if results.shows_measured:
+        columns |= measured_columns([each.noisy.measurements for each in results.releases], at, len(low))
+        columns |= {} if one.noisy.estimated is None else {MEASURED: one.noisy.estimated}
+    if any(each.line.mechanism == ClippedSums.name for each in results.releases):
+        columns |= dict(zip(CLIP, one.noisy.clip or (np.nan, np.nan), strict=True))
+    if results.shows_curator and one.facts is not None:
+        columns |= {name: getattr(one.facts, name) for name in Curator.columns(results.query.delta > 0)}
+    return pd.DataFrame(columns)
+
+
+def _stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all lines, put together without the warning of pandas 2 about columns of NaN alone."""
+    columns: dict[str, Any] = {}
+    for name in parts[0].columns:
+        own = [part[name] for part in parts]
+        if all(isinstance(each.dtype, pd.Int64Dtype) for each in own):
+            columns[name] = pd.array([value for each in own for value in each], dtype="Int64")
+        else:
+            columns[name] = np.concatenate(
+                [
+                    each.to_numpy(dtype=np.float64, na_value=np.nan)
+                    if isinstance(each.dtype, pd.Int64Dtype)
+                    else each.to_numpy()
+                    for each in own
+                ]
+            )
+    return pd.DataFrame(columns)
+
+
+def _column_and_statistic(results: Results) -> pd.Index:
+    lines = [(one.line.column, one.line.statistic.label) for one in results.releases]
+    return pd.MultiIndex.from_tuples(lines, names=["column", "statistic"])
+
+
+def _table(
+    results: Results,
+    parts: list[pd.DataFrame],
+    index: pd.Index,
+    *,
+    grouped: bool,
+    names: tuple[str, ...] = (),
+    by_group: bool = False,
+) -> pd.DataFrame:
+    table = parts[0] if len(parts) == 1 else _stacked(parts)
+    table.index = index
+    said = replace(
+        results.answer(),
+        names=names,
+        index=tuple(plain_label(name) for name in index.names),
+        grouped=grouped,
+        measured=said_of([one.noisy.measurements for one in results.releases], index, by_group=by_group),
+        measured_tables=_measured_tables(results, index),
+    )
+    return said.attach(table)

@@ -1,0 +1,1 @@
+"""Risk: what an attacker learns from a release, and from tables of counts."""

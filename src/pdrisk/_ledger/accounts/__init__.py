@@ -1,0 +1,1 @@
+"""Payments: the account of a dataset, what was paid, and what is remembered."""

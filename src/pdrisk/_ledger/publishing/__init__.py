@@ -1,0 +1,1 @@
+"""Publications: which answers are out together, and what may be said of them."""

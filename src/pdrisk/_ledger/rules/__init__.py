@@ -1,0 +1,1 @@
+"""Limits and policies of an owner, and what a question costs."""

@@ -1,0 +1,1 @@
+"""Databases that hold ledgers, and the records in them."""

@@ -1,0 +1,1 @@
+"""Laws of noise: of one number, of sums of them, and of quotients."""

@@ -1,0 +1,1 @@
+"""Declarations: bounds, keys and codes that an owner states."""

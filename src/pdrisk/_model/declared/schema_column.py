@@ -1,0 +1,218 @@
+"""Declarations of one column of a pandera schema: range, group keys and missing codes, by checks and metadata."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from decimal import Decimal
+from itertools import islice
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from pdrisk._core.foreign import shown
+from pdrisk._core.universe import Universe
+from pdrisk._model.arguments import universe
+from pdrisk._model.declared.declarations import EVERYTHING, Declaration, Ends, narrower, universe_of
+from pdrisk._model.groups.keys import listed_values
+from pdrisk._model.kinds import TEXT, TRUTH
+from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.plain import plain_value
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["NAME", "builtin_name", "declaration_of", "entry_of", "type_phrase"]
+
+NAME = "dprisk"  # of our part in pandera's metadata and statistics
+SAYS = ("bounds", "keys", "missing")
+LARGEST = 1e308  # what lies beyond is no end
+RANGES = {"in_range", "greater_than_or_equal_to", "less_than_or_equal_to", "greater_than", "less_than"}
+
+
+def entry_of(label: Hashable, component: Any, source: str, common: list[Any], dtype: Any) -> Declaration:
+    """Declaration of one column of a schema; ``common`` are checks and ``dtype`` the type of all columns."""
+    column: Hashable = str(label)
+    pattern = bool(getattr(component, "regex", False))
+    try:
+        column = plain_value(label, "a column's label")
+        if pattern:
+            column = _pattern(column, component)
+        return _understood(column, component, source, pattern, [*common, *component.checks], component.dtype or dtype)
+    except ParameterError as error:
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001 - whatever a schema may hold, validation must not fail by it
+        problem = f"it cannot be understood ({type(error).__name__}: {error})"
+        pattern = False
+    return Declaration(column, source, pattern, problem=f"column {label!r} of the {source}: {problem}")
+
+
+def _understood(
+    column: Hashable, component: Any, source: str, pattern: bool, checks: list[Any], dtype: Any
+) -> Declaration:
+    whole = _is_integer(dtype)
+    valid, expected = EVERYTHING, EVERYTHING
+    keys = _categories(dtype)
+    written = getattr(component, "metadata", None)
+    said = [(written[NAME], False)] if isinstance(written, Mapping) and NAME in written else []
+    for check in checks:
+        if NAME in (check.statistics or {}):
+            said.append((check.statistics[NAME], check.raise_warning))
+        kind = builtin_name(check)
+        if kind in RANGES and (ends := _ends(kind, check.statistics, whole)) is not None:
+            expected = narrower(column, expected, ends)
+            if not check.raise_warning:  # what is only warned of may be there
+                valid = narrower(column, valid, ends)
+        elif kind == "isin" and not check.raise_warning:
+            allowed = _listed(check.statistics["allowed_values"])
+            keys = allowed if keys is None or allowed is None else [key for key in keys if key in set(allowed)]
+    stated = [(declaration_of(column, source, each), warns) for each, warns in said]
+    entry = Declaration(column, source, **{name: _first(getattr(one, name) for one, _ in stated) for name in SAYS})
+    bounds = entry.bounds
+    if bounds is None and expected != valid and universe_of(expected) is not None:
+        bounds = expected
+    if valid == EVERYTHING:
+        valid = _first(one.bounds for one, warns in stated if not warns) or EVERYTHING
+    return Declaration(
+        column,
+        source,
+        pattern,
+        bounds=bounds,
+        valid=valid,
+        keys=entry.keys if entry.keys is not None or keys is None else tuple(keys),
+        missing=entry.missing,
+        whole=whole,
+        kind=_kind(dtype),
+    )
+
+
+def declaration_of(column: Hashable, source: str, said: object) -> Declaration:
+    """Declaration written as ``{"bounds": ..., "keys": ..., "missing": ...}``."""
+    if not isinstance(said, Mapping):
+        raise ColumnTypeError(f"{NAME!r} must be a dict with {', '.join(SAYS)}, not {type_phrase(said)}.")
+    if unknown := [name for name in islice(said, len(SAYS) + 1) if name not in SAYS]:
+        raise ParameterError(
+            f"{NAME!r} knows {', '.join(SAYS)}, but not {shown(unknown[0])}.{did_you_mean(unknown[0], SAYS)}"
+        )
+    bounds: Universe | None = None if said.get("bounds") is None else universe(said["bounds"])
+    lists: dict[str, tuple[Hashable, ...] | None] = {}
+    for name in ("keys", "missing"):
+        values, what = said.get(name), "a key" if name == "keys" else "a missing code"
+        if values is None:
+            lists[name] = None
+            continue
+        unordered = name == "keys" and isinstance(values, set | frozenset)
+        listed = None if unordered or isinstance(values, str | bytes | Mapping) else listed_values(values, name)
+        if listed is None:
+            raise ColumnTypeError(f"{name} must be a list, as in [-1, -2], not {type_phrase(values)}.")
+        plain = [plain_value(value, what) for value in listed]
+        if name == "keys" and (not plain or len(set(plain)) < len(plain)):
+            raise ParameterError("keys must list at least one group, and each once.")
+        lists[name] = tuple(plain) if name == "keys" else tuple(code for code in plain if code is not None)
+    return Declaration(
+        column,
+        source,
+        bounds=None if bounds is None else (bounds.lo, bounds.hi),
+        keys=lists["keys"],
+        missing=lists["missing"],
+    )
+
+
+def _first(values: Iterable[Any]) -> Any:
+    """The first that is said."""
+    return next((value for value in values if value is not None), None)
+
+
+def _pattern(name: Any, component: Any) -> Hashable:
+    """A regular expression, or one for each level, that matches the beginning of a label as pandera matches it."""
+    if any(".pandas." in each.__module__ for each in type(component).__mro__):
+        for part in name if isinstance(name, tuple) else [name]:
+            re.compile(str(part))
+        return tuple(map(str, name)) if isinstance(name, tuple) else str(name)
+    found = f"(?s:.*?)(?:{component.selector})"  # Polars and Ibis search, for ^name$ if nothing else is said
+    re.compile(found)
+    return found
+
+
+def builtin_name(check: Any) -> str | None:
+    """The name of one of pandera's own checks, whatever its user calls it; None for others."""
+    from pandera.api.function_dispatch import Dispatcher
+
+    function = getattr(check, "_check_fn", None)
+    if not isinstance(function, Dispatcher) or check.groupby is not None:
+        return None
+    return getattr(function, "__name__", None)
+
+
+def _ends(kind: str, statistics: Mapping[str, Any], whole: bool) -> Ends | None:
+    """The closed range of a check; None if it is not one of numbers."""
+    low, high = (_plain_number(statistics.get(name)) for name in ("min_value", "max_value"))
+    if any(not _is_number(end) for end in (low, high) if end is not None):
+        return None  # a range of dates, say
+    open_low = kind == "greater_than" or not statistics.get("include_min", True)
+    open_high = kind == "less_than" or not statistics.get("include_max", True)
+    return (
+        -math.inf if low is None else _closed(low, open_low, whole, 1),
+        math.inf if high is None else _closed(high, open_high, whole, -1),
+    )
+
+
+def _closed(end: Any, is_open: bool, whole: bool, step: int) -> float:
+    """An end that values can reach: for integers the next integer inside, for floats the same number."""
+    if abs(end) > LARGEST:
+        return math.inf if end > 0 else -math.inf
+    if not whole:
+        return float(end)
+    nearest = math.ceil(end) if step > 0 else math.floor(end)
+    return float(nearest + step if is_open and nearest == end else nearest)
+
+
+def _plain_number(end: Any) -> Any:
+    """A number of Python's own, without numpy's overflow."""
+    return end.item() if isinstance(end, np.generic) else end
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_) and value == value
+
+
+def _is_integer(dtype: Any) -> bool:
+    if dtype is None:
+        return False
+    from pandera.dtypes import is_int
+
+    return is_int(dtype)
+
+
+def _kind(dtype: Any) -> str | None:
+    """Kind of the values of a type that pandas may hold as Python objects."""
+    if dtype is None:
+        return None
+    from pandera.dtypes import is_bool, is_string
+
+    return TEXT if is_string(dtype) else TRUTH if is_bool(dtype) else None
+
+
+def _categories(dtype: Any) -> list[Hashable] | None:
+    """The categories listed in the schema."""
+    categories = getattr(dtype, "categories", None)
+    return None if categories is None else _listed(categories)
+
+
+def _listed(values: Iterable[Any]) -> list[Hashable] | None:
+    """Values that a schema allows, without missing ones; a set is sorted. None if they cannot be group keys."""
+    try:
+        plain = [plain_value(value, "a value of isin") for value in listed_values(values) or ()]
+    except ColumnTypeError:
+        return None
+    found: list[Any] = [value for value in plain if value is not None]
+    if isinstance(values, set | frozenset):
+        try:
+            found.sort(key=lambda value: (type(value).__name__, value))
+        except TypeError:
+            found.sort(key=lambda value: (type(value).__name__, str(value)))
+    return list(dict.fromkeys(found))
+
+
+def type_phrase(value: object) -> str:
+    return "None" if value is None else f"of type {type(value).__name__}"

@@ -1,0 +1,1 @@
+"""Keys of groups: listed, observed and private."""

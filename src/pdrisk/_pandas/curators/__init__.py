@@ -1,0 +1,1 @@
+"""Views for curators: what nobody else may see."""

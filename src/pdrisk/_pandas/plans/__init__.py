@@ -1,0 +1,1 @@
+"""Plans of a year's questions, before any data are read."""

@@ -1,0 +1,1 @@
+"""Requests: the options of a call, judged."""

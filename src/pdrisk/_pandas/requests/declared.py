@@ -1,0 +1,292 @@
+"""Bounds, group keys and missing codes declared once for a frame, kept in its ``attrs`` as one JSON text.
+
+``attrs`` travel with copies, queries, pickles and Parquet files. A text, because pandas copies ``attrs`` deeply with
+every step of a chain.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._core.foreign import shown
+from pdrisk._model.arguments import universe
+from pdrisk._model.columns import check_column
+from pdrisk._model.declared.attributes import ATTRIBUTE
+from pdrisk._model.declared.declarations import BadTextError, Declaration, Declarations, Known, from_text
+from pdrisk._model.declared.missing_codes import check_codes
+from pdrisk._model.declared.pandera_schema import entries_of, people_of_schema
+from pdrisk._model.groups.frame_keys import checked_keys
+from pdrisk._model.plain import plain_value
+from pdrisk._model.unit import People
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = [
+    "ATTRIBUTE",
+    "attach",
+    "check_no_na_of_r",
+    "codes_of",
+    "declarations",
+    "declarations_of",
+    "declare",
+    "declared",
+    "declared_table",
+    "knowing",
+]
+
+NA_OF_R: Final = -(2**31)  # as reticulate hands over what is missing in whole numbers
+
+BY_HAND = "declare"
+NOTHING = Declarations()
+
+
+def declare(
+    frame: pd.DataFrame,
+    schema: object = None,
+    *,
+    bounds: Mapping[Hashable, object] | None = None,
+    keys: Mapping[Hashable, Iterable[Hashable]] | None = None,
+    missing: Mapping[Hashable, Iterable[Hashable]] | None = None,
+    people: People | None = None,
+) -> pd.DataFrame:
+    """Copy of the frame with these declarations beside the earlier ones."""
+    before = declarations_of(frame)
+    known = declarations(frame, before, schema, bounds=bounds, keys=keys, missing=missing, people=people)
+    return knowing(frame.assign(), known)  # a lazy copy where pandas has them
+
+
+def knowing(copied: pd.DataFrame, known: Declarations) -> pd.DataFrame:
+    """This copy of a frame, with these declarations instead of others."""
+    copied.attrs[ATTRIBUTE] = _text(known)
+    return copied
+
+
+def declarations(
+    frame: pd.DataFrame,
+    before: Declarations,
+    schema: object = None,
+    *,
+    bounds: Mapping[Hashable, object] | None = None,
+    keys: Mapping[Hashable, Iterable[Hashable]] | None = None,
+    missing: Mapping[Hashable, Iterable[Hashable]] | None = None,
+    people: People | None = None,
+) -> Declarations:
+    """Earlier declarations of a frame's columns with these, judged by names and dtypes."""
+    if schema is None and bounds is None and keys is None and missing is None and people is None:
+        raise ParameterError(
+            'declare needs a pandera schema, or bounds={"column": (lo, hi)}, keys={"column": [...]}, '
+            'missing={"column": [...]} or person="column".'
+        )
+    own = {entry.column: entry for entry in before.own}
+    columns: list[Hashable] = []
+    for part, said in (("bounds", bounds), ("keys", keys), ("missing", missing)):
+        for column, value in _items(part, said):
+            check_column(frame, column)
+            label = plain_value(column, "a column's label")
+            columns.append(column)
+            own[label] = replace(
+                own.get(label, Declaration(label, BY_HAND)), **{part: _judged(frame, column, part, value)}
+            )
+    known = Declarations(tuple(own.values()), before.schema, before.people if people is None else people)
+    if schema is not None:
+        entries = entries_of(schema)
+        named = [column for column in frame.columns.unique() if Declarations(schema=entries).names(column)]
+        of_schema = people_of_schema(schema)
+        if not named and of_schema is None and len(frame.columns):
+            raise ParameterError(
+                f"the schema names none of the frame's columns: it has {_some(entry.column for entry in entries)}, "
+                f"the frame has {_some(frame.columns)}."
+            )
+        known, columns = (
+            known.and_schema(entries, of_schema if people is None else people, _objects(frame)),
+            columns + named,
+        )
+    if known.people is not None:
+        for column in (*known.people.columns, *known.people.constant):
+            check_column(frame, column)
+    for column in dict.fromkeys(columns):
+        one = known.of(column)
+        one.narrowed(one.universe)
+        if one.missing:
+            check_column(frame, column)
+            check_codes(frame[column], one.missing)
+    return known
+
+
+def declared(data: pd.DataFrame | pd.Series, column: Hashable) -> Known:
+    """Merged declarations of a column.
+
+    Raises
+    ------
+    ParameterError
+        If that cannot be understood, contradicts itself, or does not fit the column.
+    """
+    said = declarations_of(data)
+    return said.of(column) if said.own or said.schema else Known(column)
+
+
+def check_no_na_of_r(frame: pd.DataFrame, columns: Iterable[Hashable] | None = None) -> None:
+    """Refuse integers of 32 bits that hold R's NA as a number; for whoever holds the frame, since it looks at the data.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    columns : iterable of hashable, optional
+        Those that are asked for; all without it.
+
+    Raises
+    ------
+    ParameterError
+        With what to write.
+    """
+    said = declarations_of(frame)
+    for column in frame.columns if columns is None else columns:
+        series = frame.get(column)
+        if not isinstance(series, pd.Series) or series.dtype != np.int32 or NA_OF_R in (said.of(column).missing or ()):
+            continue
+        if len(series) and series.to_numpy().min() == NA_OF_R:
+            raise ParameterError(
+                f"column {shown(column)} holds {NA_OF_R}, which is R's NA as a number: write "
+                f"frame[{column!r}] = frame[{column!r}].astype('Int32').replace({NA_OF_R}, pandas.NA), hand the data "
+                f"over by Arrow, or declare missing={{{column!r}: [{NA_OF_R}]}}."
+            )
+
+
+def codes_of(frame: pd.DataFrame, columns: Iterable[Hashable]) -> dict[Hashable, tuple[Hashable, ...]]:
+    """Missing codes of those columns that have any."""
+    said = declarations_of(frame)
+    if not said.speak_of_codes:
+        return {}
+    found = {column: codes for column in dict.fromkeys(columns) if (codes := said.of(column).missing)}
+    for column in found:
+        check_column(frame, column)
+    # The kind of a column of objects is that of its values, which are not looked at before they are paid for.
+    return {
+        column: codes if frame[column].dtype == object else check_codes(frame[column], codes)
+        for column, codes in found.items()
+    }
+
+
+def declared_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """Table of all columns with declarations, and who made these."""
+    said = declarations_of(frame)
+    known = [_shown(said, column) for column in frame.columns.unique() if said.speak_of(column)]
+    table = pd.DataFrame(
+        {
+            "lo": [math.nan if one.universe is None else one.universe.lo for one in known],
+            "hi": [math.nan if one.universe is None else one.universe.hi for one in known],
+            "valid_lo": [one.valid[0] for one in known],
+            "valid_hi": [one.valid[1] for one in known],
+            "keys": pd.Series([None if one.keys is None else list(one.keys) for one in known], dtype=object),
+            "missing": pd.Series([list(one.missing) if one.missing else None for one in known], dtype=object),
+            "source": [one.source for one in known],
+        }
+    ).astype(dict.fromkeys(("lo", "hi", "valid_lo", "valid_hi"), float))
+    table.index = pd.Index([one.column for one in known], name="column", tupleize_cols=False, dtype=object)
+    return table
+
+
+def attach(data: pd.DataFrame | pd.Series, schema: Any) -> None:
+    """Write a schema's declarations into the ``attrs`` of data that pandera validated by it."""
+    before = _stored(data)
+    now = before.and_schema(entries_of(schema), people_of_schema(schema), _objects(data))
+    if now != before:
+        data.attrs[ATTRIBUTE] = _text(now)
+
+
+def declarations_of(data: pd.DataFrame | pd.Series) -> Declarations:
+    """All that is declared for a frame or series.
+
+    Raises
+    ------
+    ParameterError
+        If ``attrs`` hold something else.
+    """
+    said = _stored(data)
+    if said.schema or "pandera" not in sys.modules:
+        return said
+    schema = getattr(getattr(data, "pandera", None), "schema", None)  # validated before pdrisk was imported
+    return said if schema is None else said.and_schema(entries_of(schema), people_of_schema(schema), _objects(data))
+
+
+def _objects(data: pd.DataFrame | pd.Series) -> list[Hashable]:
+    """Columns of Python objects."""
+    frame = data.to_frame() if isinstance(data, pd.Series) else data
+    return [name for name, dtype in frame.dtypes.items() if pd.api.types.is_object_dtype(dtype)]
+
+
+def _text(said: Declarations) -> str:
+    """The text in ``attrs``, if it can be read again."""
+    try:
+        text = said.text
+        from_text(text)
+    except (BadTextError, ValueError, RecursionError):
+        pass
+    else:
+        return text
+    raise ParameterError(
+        "a label, key or code cannot be kept: it is nested too deeply, or a date or number beyond what can be written "
+        "down. Use text."
+    )
+
+
+def _stored(data: pd.DataFrame | pd.Series) -> Declarations:
+    text = data.attrs.get(ATTRIBUTE)
+    if text is None:
+        return NOTHING
+    try:
+        if type(text) is str:
+            return from_text(text)
+    except BadTextError:
+        pass
+    raise ParameterError(
+        f"attrs[{ATTRIBUTE!r}] of this frame is not what declare wrote: take it out with del df.attrs[{ATTRIBUTE!r}], "
+        "and declare again."
+    )
+
+
+FORMS = {
+    "bounds": 'the range of its values, as in {"distance": (1, 675)}',
+    "keys": 'the list of its public keys, as in {"region": ["north", "south"]}',
+    "missing": 'the list of its codes, as in {"distance": [-1, -2]}',
+}
+
+
+def _items(name: str, given: object) -> Iterator[tuple[Hashable, Any]]:
+    if given is None:
+        return
+    if not isinstance(given, Mapping):
+        raise ColumnTypeError(
+            f"declare takes {name} as a dict from column to {FORMS[name]}, not {type(given).__name__}."
+        )
+    yield from given.items()
+
+
+def _judged(frame: pd.DataFrame, column: Hashable, part: str, value: Any) -> Any:
+    if part == "bounds":
+        interval = universe(value)
+        return interval.lo, interval.hi
+    if part == "keys":
+        return tuple(plain_value(key, "a key") for (key,) in checked_keys(frame, (column,), value))
+    return tuple(plain_value(code, "a missing code") for code in check_codes(frame[column], value))
+
+
+def _shown(said: Declarations, column: Hashable) -> Known:
+    """Declarations of a column as a row; where they cannot be understood, the reason instead of the source."""
+    try:
+        known = said.of(column)
+        known.narrowed(known.universe)
+    except ParameterError as error:
+        return Known(column, bounds_from=str(error))
+    return known
+
+
+def _some(names: Iterable[Hashable]) -> str:
+    listed = list(map(str, names))
+    return ", ".join(listed[:10]) + (f" and {len(listed) - 10} more" if len(listed) > 10 else "")

@@ -1,0 +1,323 @@
+"""Lines of pandas users' requests: statistics of columns, with bounds and mechanisms, judged by names and dtypes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import pandas as pd
+
+from pdrisk._core.foreign import shown
+from pdrisk._core.order import Max, Min, Quantile
+from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.replaced import of_size
+from pdrisk._core.spread import Var
+from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
+from pdrisk._core.universe import Rectangle, Universe
+from pdrisk._model.arguments import (
+    check_step,
+    checked_number,
+    statistic,
+    statistics,
+    universe,
+)
+from pdrisk._model.columns import KINDS, ROWS, check_column, column_kind
+from pdrisk._model.kinds import COUNTED, NOTHING, TRUTH, number_advice
+from pdrisk._model.missing_arguments import all_given, missing_argument
+from pdrisk._model.query import (
+    LARGEST_WHOLE,
+    UNIT,
+    Line,
+    Source,
+    answered_by,
+    written,
+)
+from pdrisk._model.rowwise import caller_names, judged
+from pdrisk._pandas.requests.declared import codes_of, declared
+from pdrisk._pandas.requests.options import NEIGHBOURS, REPLACE, Request
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = [
+    "OTHER_NUMBERS",
+    "check_numeric",
+    "judged_lines",
+    "judged_pair",
+    "lines_of_columns",
+    "lines_of_names",
+    "lines_of_request",
+    "listed_columns",
+]
+
+OTHER_NUMBERS = ("sum", "count")  # of a person: in another range than those of rows
+MOST_COLUMNS = 1000  # named beyond those there are: the error names them
+
+
+def lines_of_request(frame: pd.DataFrame, asked: object, request: Request) -> tuple[Line, ...]:
+    """The lines of ``agg``: a dict from column to one or several statistics."""
+    if not isinstance(asked, Mapping) or not asked:
+        raise ColumnTypeError(
+            'agg takes a dict from column to statistics, as in {"distance": ["mean", "median"]}, or names, as in '
+            'typical=("distance", "median").'
+        )
+    most = len(frame.columns) + MOST_COLUMNS
+    listed = list(islice(asked.items(), most + 1))
+    if len(listed) > most:
+        raise ParameterError(
+            f"agg names more than {most:,} columns, and the frame has {len(frame.columns):,}: list fewer."
+        )
+    checks = [
+        partial(lambda *of: judged_lines(frame, of[0], statistics(of[1]), request, joint=True), column, specs)
+        for column, specs in listed
+    ]
+    return tuple(line for lines in all_given(*checks) for line in lines)
+
+
+def lines_of_names(frame: pd.DataFrame, named: Mapping[str, Sequence[Any]], request: Request) -> tuple[Line, ...]:
+    """The lines of ``agg`` with names: one statistic of one column each."""
+    checks, seen = [], set[tuple[Hashable, Statistic]]()
+    for column, spec in named.values():
+        check_column(frame, column)
+        wanted = statistic(spec)
+        if (column, wanted) in seen:
+            raise ParameterError(f"{written(wanted.label, column)} is asked for twice; ask once.")
+        seen.add((column, wanted))
+        checks.append(partial(judged_lines, frame, column, (wanted,), request, joint=True))
+    return tuple(line for lines in all_given(*checks) for line in lines)
+
+
+def lines_of_columns(frame: pd.DataFrame, columns: object, specs: object, request: Request) -> tuple[Line, ...]:
+    """The lines of ``assess``: every statistic of every column."""
+    wanted = statistics(specs)
+    listed = listed_columns(frame, columns)
+    return tuple(line for column in listed for line in judged_lines(frame, column, wanted, request))
+
+
+def listed_columns(frame: pd.DataFrame, columns: object) -> list[Any]:
+    """One column or a list of columns, read no further than `MOST_COLUMNS` beyond the frame's width."""
+    if not isinstance(columns, list | pd.Index):
+        return [columns]
+    most = len(frame.columns) + MOST_COLUMNS
+    listed = list(islice(columns, most + 1))
+    if not listed:
+        raise ParameterError("columns must name at least one column.")
+    if len(listed) > most:
+        raise ParameterError(f"columns names more than {most:,}, and the frame has {len(frame.columns):,}: list fewer.")
+    return listed
+
+
+def judged_lines(
+    frame: pd.DataFrame, column: Hashable | None, wanted: Iterable[Statistic], request: Request, *, joint: bool = False
+) -> tuple[Line, ...]:
+    """One line for each statistic of one column, answered as a request says.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    column : hashable or None
+    wanted : iterable of Statistic
+    request : Request
+        Its ``bounds`` may be a dict from column to bounds.
+    joint : bool
+        Whether the lines may share a release with others of their column.
+    """
+    wanted, own = tuple(wanted), request.bounds
+    if isinstance(own, Mapping):  # a declaration: not all of its columns need be asked about
+        for named in own:
+            check_column(frame, named)
+        own = own.get(column)
+    if isinstance(column, str) and column not in frame.columns and all(isinstance(each, Proportion) for each in wanted):
+        if own is not None:
+            raise ParameterError("a condition is true or false, and needs no bounds: leave them out.")
+        condition = judged(column, frame, caller_names, lambda name: declared(frame, name).keys)
+        lines = [Line(column, each, UNIT, "declared", indicator=condition) for each in wanted]
+        whole = joint = False
+    else:
+        if column is not None:
+            check_column(frame, column)
+        lines = [_line(frame, column, statistic, own, request.way) for statistic in wanted]
+        for line in lines:
+            _check_step(request.step, line)
+        whole = request.step is not None or (column is not None and declared(frame, column).whole)
+        if request.way == "mean":
+            if request.step is not None:
+                raise ParameterError(
+                    'step=1 declares whole numbers, which per_person="mean" does not leave: leave it out.'
+                )
+            whole = False
+    lines = _with_number(_with_neighbours(frame, lines, request.neighbours), request)
+    return tuple(
+        answered_by(line, request.mechanism, whole=whole, joint=joint, interval=request.interval, clip=request.clip)
+        for line in lines
+    )
+
+
+def judged_pair(
+    frame: pd.DataFrame,
+    column: Hashable,
+    other: Hashable,
+    asked: PairStatistic,
+    request: Request,
+) -> tuple[Line, ...]:
+    """The line of a statistic of two columns; its bounds are a dict, or declared."""
+    bounds = request.bounds
+    for each in (column, other):
+        if each is None:
+            raise ParameterError(f"{asked.label} needs two columns.")
+        check_column(frame, each)
+    form = f"bounds={{{column!r}: (lo, hi), {other!r}: (lo, hi)}}"
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise ParameterError(f"{asked.label} needs the bounds of two columns: pass {form}, or declare them.")
+    given: Mapping[Hashable, object] = {} if bounds is None else bounds
+    for each in given:
+        check_column(frame, each)
+
+    def interval(each: Hashable) -> Universe:
+        if isinstance(own := given.get(each), str):
+            raise ParameterError(f"bounds of two columns cannot come from the data: pass {form}, or declare them.")
+        found, _ = _interval(frame, each, asked, own)
+        if found is None:
+            raise missing_argument(
+                f"{written(asked.label, column, other)} needs bounds of column {each!r}, the range its values can "
+                f"have: pass {form}, or declare them once with df.dprisk.declare(bounds=...) or a pandera schema.",
+                form,
+            )
+        return found
+
+    first, second = all_given(partial(interval, column), partial(interval, other))
+    source: Source = "given" if any(given.get(each) is not None for each in (column, other)) else "declared"
+    line = Line(column, asked, Rectangle(first.lo, first.hi, second), source, other=other)
+    _check_step(request.step, line)
+    (line,) = _with_neighbours(frame, [line], request.neighbours)
+    return (answered_by(line, request.mechanism, clip=request.clip),)
+
+
+def _with_neighbours(frame: pd.DataFrame, lines: list[Line], neighbours: object) -> list[Line]:
+    """The lines under the wanted neighbouring relation: unchanged, or with a public number of rows."""
+    if not isinstance(neighbours, str) or neighbours not in NEIGHBOURS:
+        raise ParameterError(f"neighbours is one of {', '.join(NEIGHBOURS)}, not {shown(neighbours)}.")
+    return lines if neighbours != REPLACE else [_of_all_rows(frame, line) for line in lines]
+
+
+def _with_number(lines: list[Line], request: Request) -> list[Line]:
+    """The lines with the least number of rows, for mechanisms of two stages."""
+    number = checked_number(request.n_at_least)
+    if not isinstance(request.mechanism, str) or request.mechanism != "two_stage":
+        return lines
+    if number is None:
+        raise ParameterError('mechanism="two_stage" needs n_at_least=, how many rows there are for sure.')
+    return [
+        replace(line, statistic=replace(line.statistic, n_at_least=number))
+        if isinstance(line.statistic, Mean | Var)
+        else line
+        for line in lines
+    ]
+
+
+def _of_all_rows(frame: pd.DataFrame, line: Line) -> Line:
+    if type(line.statistic) is Count:
+        raise ParameterError(
+            'neighbours="replace-one" declares that the number of rows is public: count them, without noise.'
+        )
+    rows = frame.attrs.get(ROWS, len(frame))
+    if rows is None:
+        raise ParameterError(
+            'neighbours="replace-one" takes the number of rows, which is not known before these data are read: leave '
+            "it out, or pass a frame that is held in memory."
+        )
+    found = of_size(line.statistic, rows) if rows else None
+    if not rows:
+        raise ParameterError('neighbours="replace-one" declares that the number of rows is public, and there are none.')
+    if found is None:
+        raise ParameterError(
+            f'neighbours="replace-one" is for sum, mean and proportion: leave it out for {line.statistic.label}.'
+        )
+    if line.universe is None:
+        raise ParameterError('neighbours="replace-one" needs declared bounds, not bounds="column".')
+    columns = [line.column] if line.indicator is None else line.indicator.columns
+    if coded := [*codes_of(frame, columns)]:
+        raise ParameterError(
+            f"column {coded[0]!r} has declared missing codes, and the number of its values is not public: leave "
+            'neighbours="replace-one" out.'
+        )
+    return replace(line, statistic=found)
+
+
+def _check_step(step: object, line: Line) -> None:
+    """Refuse a step that declares nothing about whole numbers of this line."""
+    check_step(step)
+    if step is None:
+        return
+    if not isinstance(line.statistic, Sum | Quantile | Min | Max):
+        raise ParameterError(
+            "step=1 declares whole numbers for sum, median, quantile, min and max; leave it out for "
+            f"{line.statistic.label}."
+        )
+    if line.universe is None:
+        raise ParameterError('step=1 needs declared bounds, not bounds="column".')
+    if math.ceil(line.universe.lo) >= math.floor(line.universe.hi) or line.universe.magnitude > LARGEST_WHOLE:
+        raise ParameterError("bounds of whole numbers must hold two whole numbers at least, within 2**31 of zero.")
+
+
+def _line(
+    frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bounds: object, way: object = None
+) -> Line:
+    if isinstance(statistic, Count):
+        if column is None and isinstance(statistic, Distinct):
+            raise ParameterError(f"{statistic.label} needs a column.")
+        return Line(column, statistic, UNIT, None)  # whatever the records are, each counts 1
+    if column is None:
+        raise ParameterError(f"{statistic.label} needs a column.")
+    if isinstance(bounds, str):
+        check_numeric(frame[column], statistic)
+        if bounds != "column":
+            raise ParameterError(f'bounds must be (lo, hi) or the word "column", but are {shown(bounds)}.')
+        return Line(column, statistic, None, "data")
+    if way in OTHER_NUMBERS and bounds is not None:
+        if way != "count":
+            check_numeric(frame[column], statistic)
+        return Line(column, statistic, universe(bounds), "given")
+    interval, source = _interval(frame, column, statistic, bounds)
+    if interval is None:
+        raise missing_argument(
+            f"{written(statistic.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "
+            f"declare them once with df.dprisk.declare(bounds={{{column!r}: (lo, hi)}}) or a pandera schema. "
+            f"df.dprisk.suggest_bounds({column!r}, eps=...) finds bounds with differential privacy. "
+            'bounds="column" takes the data\'s own range, which is not differential privacy.',
+            f"bounds=(lo, hi), the range that values of {column!r} can have",
+        )
+    return Line(column, statistic, interval, source)
+
+
+def _interval(
+    frame: pd.DataFrame, column: Hashable, statistic: Statistic, bounds: object
+) -> tuple[Universe | None, Source]:
+    """The bounds of a column, given or declared; None without any."""
+    kind = check_numeric(frame[column], statistic)
+    known = declared(frame, column)
+    interval = known.narrowed(known.universe if bounds is None else universe(bounds))
+    if interval is None and kind == TRUTH:
+        interval = known.narrowed(UNIT)
+    if kind == TRUTH and KINDS in frame.attrs and interval is not None and not 0 <= interval.lo < interval.hi <= 1:
+        raise ParameterError(
+            f"column {column!r} counts as truth values, which are 0 or 1, and has bounds ({interval.lo:.12g}, "
+            f"{interval.hi:.12g}): leave them out, or convert the column."
+        )
+    return interval, "declared" if bounds is None else "given"
+
+
+def check_numeric(series: pd.Series, statistic: Statistic | str) -> str:
+    """The kind of a column; refuses one without numbers by its dtype, and a proportion of numbers."""
+    kind = column_kind(series)
+    if isinstance(statistic, Proportion) and kind not in (TRUTH, NOTHING):
+        raise ColumnTypeError(
+            f"proportion needs truth values, but column {series.name!r} holds {kind}: write a condition, as in "
+            'proportion("age > 40").'
+        )
+    if kind in COUNTED:
+        return kind
+    label = statistic if isinstance(statistic, str) else statistic.label
+    raise ColumnTypeError(f"{label} needs numbers, but column {series.name!r} holds {kind}: {number_advice(kind)}.")

@@ -1,0 +1,1 @@
+"""Tables that a Dataset holds, for its methods and for SQL."""

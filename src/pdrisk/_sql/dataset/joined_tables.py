@@ -1,0 +1,358 @@
+"""Joined tables of a Dataset, as one: a SELECT that joins them, judged like any other, read by methods and by SQL.
+
+Dataset.join ─> text of a SELECT ─> relations (types of rows) ─┬─> SQLTable ──> every method
+                                                               └─> WITH data AS (...) ──> d.sql
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from typing import Any
+
+import pandas as pd
+
+from pdrisk._core.foreign import shown
+from pdrisk._disclosure.tables import KeyTable
+from pdrisk._ledger import Identity, Ledger
+from pdrisk._model.declared.declarations import Declarations
+from pdrisk._model.nearest import unknown_column
+from pdrisk._model.nodes import Rank, below
+from pdrisk._model.query import Query
+from pdrisk._model.rowwise import Derived, RowwiseFilter
+from pdrisk._model.unit import ONE, People, Secret, checked_columns
+from pdrisk._pandas.requests.declared import knowing
+from pdrisk._sql.dataset.dataset_tables import Given
+from pdrisk._sql.dataset.duckdb_table import fluent_table
+from pdrisk._sql.dataset.people_by_table import OfTables
+from pdrisk._sql.relations.from_clause import relation_of
+from pdrisk._sql.relations.row_scope import Relation
+from pdrisk._sql.select.select_people import PeopleAsked, owners_of_table
+from pdrisk._sql.syntax.pieces import lowered, quoted
+from pdrisk._sql.syntax.tree import Cte
+from pdrisk._sql.tables.sources import Sources
+from pdrisk._sql.text.parse import parsed
+from pdrisk.engines.sql.servers.sql_table import SQLTable, TableEngine
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["JoinSide", "JoinedTables", "Rowwise", "joined_tables"]
+
+NAME = "data"  # of what is joined
+NOBODY_KNOWN = People()
+WORDS = {"inner": "JOIN", "left": "LEFT JOIN"}
+
+
+@dataclass(frozen=True)
+class Rowwise:
+    """Filter and assigned columns of a Dataset, which are applied again after a join.
+
+    That is the same where each row of the join has all columns of its table, since a row decides alone.
+    """
+
+    reads: frozenset[Hashable] = frozenset()
+    made: frozenset[Hashable] = frozenset()
+
+    @classmethod
+    def of(cls, kept: RowwiseFilter | None, derived: Sequence[Derived]) -> Rowwise:
+        """Those of a Dataset's filter and columns.
+
+        Raises
+        ------
+        ParameterError
+            If it would not be the same of joined rows.
+        """
+        rules = [each.rule for each in derived]
+        if kept is not None and kept.rule is not None:
+            rules.append(kept.rule)
+        if any(isinstance(node, Rank) for rule in rules for node in below(rule)):
+            raise ParameterError(
+                "query() or assign() compared categories by their order, and those of a join are texts: do so after "
+                "join(), by a list of the categories that are meant."
+            )
+        if any(earlier not in derived for each in derived for earlier in each.earlier):
+            raise ParameterError("assign() made a column anew that others are made of: assign() after join().")
+        read = [column for each in derived for column in each.columns]
+        return cls(
+            frozenset((*read, *(() if kept is None else kept.columns))), frozenset(each.name for each in derived)
+        )
+
+
+@dataclass(frozen=True)
+class JoinSide:
+    """One table of a join.
+
+    Attributes
+    ----------
+    given : Given or JoinedTables
+        With the table as ``data``, and public ones.
+    people : People
+        Of the table; of nobody if it is public.
+    public : frozenset of str
+        The names of public tables.
+    ledger : Ledger or None
+    identity : Identity or None
+        By which the ledger knows the data; None of a public table.
+    rowwise : Rowwise
+    """
+
+    given: Given | JoinedTables
+    people: People = NOBODY_KNOWN
+    public: frozenset[str] = frozenset()
+    ledger: Ledger | None = None
+    identity: Identity | None = None
+    rowwise: Rowwise = Rowwise()
+
+
+@dataclass(frozen=True)
+class JoinedTables:
+    """Joined tables that are read as one table ``data``.
+
+    Attributes
+    ----------
+    tables : Given
+        Under names that say their order, and public ones.
+    of_tables : OfTables
+        Who the people of each are.
+    public : frozenset of str
+        Those that nobody is in.
+    text : str
+        The SELECT that joins them.
+    on : tuple of str
+        The columns that it compares.
+    identity : Identity
+    """
+
+    tables: Given
+    of_tables: OfTables
+    public: frozenset[str]
+    text: str
+    on: tuple[str, ...]
+    identity: Identity
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the tables in SQL."""
+        return [NAME]
+
+    @property
+    def frames(self) -> Mapping[str, pd.DataFrame]:
+        """None: the join is computed where its tables are."""
+        return {}
+
+    def sources(self, public: frozenset[str] = frozenset()) -> Sources:
+        """Sources of one call: the join as ``data``, and each table; more may be public."""
+        sources = self.tables.sources(self.public | public)
+        sources.ctes = {NAME: Cte(parsed(self.text), ())}
+        return sources
+
+    def columns(self, name: str) -> list[str]:  # noqa: ARG002 - there is one
+        """The names of the columns of the join."""
+        return [label for label, _ in self._relation().columns]
+
+    def people(self, known: People) -> People:
+        """People of the join by its names of columns, and the largest number of rows of one person.
+
+        Parameters
+        ----------
+        known : People
+            Of the first table.
+        """
+        relation = self._relation()
+        owners = relation.owners
+        assert owners is not None
+        labels: dict[str, Hashable] = {
+            value.column: label for label, value in relation.columns if value.column is not None
+        }
+        way = None if known.per_person == ONE else known.per_person
+        return replace(
+            known,
+            columns=tuple(labels[name] for name in owners.key),
+            constant=tuple(labels[name] for name in sorted(owners.constant) if name in labels),
+            per_person=ONE if owners.most == 1 and way is None else way,
+            rows=owners.most,
+            joined_on=self.on,
+        )
+
+    def header(self) -> pd.DataFrame:
+        """Columns of the join without rows, and their declarations; fails as `relation_of` does."""
+        table, said = self._fluent()
+        return knowing(table.header, said) if said != Declarations() else table.header
+
+    def opened(
+        self, query: Query, header: pd.DataFrame, stored: pd.DataFrame, given: Any, secret: Secret
+    ) -> TableEngine:
+        """Engine of the join for a query that was judged by its header; fails as `Given.opened` does."""
+        table, _ = self._fluent()
+        if not table.header.dtypes.equals(stored.dtypes):
+            raise ParameterError("a table has other columns or types than when it was first asked: join it anew.")
+        return table.opened(query, header, given, secret)
+
+    def key_table(self, *_: object) -> KeyTable:
+        """Refused: the keys of joined rows belong to no single table."""
+        raise ParameterError("disclosure measures read one table, as it is stored: ask them of a table before join().")
+
+    def _fluent(self) -> tuple[SQLTable, Declarations]:
+        return fluent_table(self._relation())
+
+    def _relation(self) -> Relation:
+        sources = self.sources()
+        sources.several = True
+        asked = self.of_tables.asked(PeopleAsked(known=self.of_tables.people))
+        sources.owner_of = partial(owners_of_table, asked)
+        select = parsed(f"SELECT count(*) FROM ({self.text})")
+        sources.check(select)
+        sources.check_public()
+        relation = relation_of(select, sources)
+        sources.check_readable(relation.source)
+        return relation
+
+
+def joined_tables(first: JoinSide, second: JoinSide, on: object, how: object) -> JoinedTables:
+    """Join of two tables.
+
+    Parameters
+    ----------
+    first, second : JoinSide
+    on : str, list of str or None
+        The columns of both that are compared; None: all that say who a person is.
+    how : {"inner", "left"}
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError, ColumnTypeError
+        If a row would be made of several people's, or the columns do not fit.
+    """
+    if not isinstance(how, str) or how not in WORDS:
+        raise ParameterError(f'how is "inner" or "left", not {shown(how)}.')
+    if not first.people.columns:
+        raise ParameterError(
+            "join needs to know who a person is, since a row may match any number of others: make the Dataset with "
+            'person="pid", the column of their ids.'
+        )
+    _check_same_people(first, second)
+    left, right = _begun(first), _alone(second)
+    own, theirs = _names(first.given), _names(right)
+    pairs = _pairs(first.people, second.people, on, own, theirs)
+    compared = {lowered(other) for _, other in pairs}
+    added = [name for name in theirs if lowered(name) not in compared]
+    _check_rowwise(first.rowwise, second.rowwise, pairs, how)
+    names = ([*own, *map(str, first.rowwise.made)], [*added, *map(str, second.rowwise.made)])
+    if twice := sorted(set.intersection(*({lowered(each) for each in listed} for listed in names))):
+        raise ParameterError(f"both tables of the join have a column {twice[0]!r}: rename it in one of them.")
+    taken = set(map(lowered, left.tables.names))
+    name = next(each for at in count(2) if (each := f"table {at}") not in taken)
+    selected = [f"first_rows.{quoted(each)} AS {quoted(each)}" for each in own]
+    selected += [f"second_rows.{quoted(each)} AS {quoted(each)}" for each in added]
+    equal = " AND ".join(f"first_rows.{quoted(one)} = second_rows.{quoted(other)}" for one, other in pairs)
+    return JoinedTables(
+        left.tables.beside(right.renamed(NAME, name)),
+        left.of_tables.beside(name, second.people),
+        left.public if second.people.columns else left.public | {name},
+        f"SELECT {', '.join(selected)} FROM ({left.text}) AS first_rows {WORDS[how]} {quoted(name)} AS second_rows "
+        f"ON {equal}",
+        tuple(dict.fromkeys((*left.on, *(each for pair in pairs for each in pair)))),
+        left.identity.joined(second.identity or [*right.frames.values(), *right.held.values()]),
+    )
+
+
+def _check_same_people(first: JoinSide, second: JoinSide) -> None:
+    """Refuse Datasets that are known to be about other people."""
+    if second.identity is None:
+        return
+    if not second.people.columns:
+        raise ParameterError(
+            'the other Dataset does not say who a person is: make it with person="pid", or pass the table itself if '
+            "nobody is in it."
+        )
+    budgets = [None if side.ledger is None else side.ledger._budget for side in (first, second)]
+    if budgets[0] != budgets[1]:
+        raise ParameterError(
+            "the two Datasets have different ledgers, and one of them would pay for both: make both with the same "
+            "ledger=."
+        )
+
+
+def _check_rowwise(first: Rowwise, second: Rowwise, pairs: Sequence[tuple[str, str]], how: str) -> None:
+    """Refuse filters and columns that would mean something else after the join."""
+    for (one, other), made in ((pair, each) for pair in pairs for each in (first.made, second.made)):
+        if one in made or other in made:
+            raise ParameterError(
+                f"join compares columns as they are stored, and {one if one in made else other!r} was assigned: make "
+                "it in a view, or in the table itself."
+            )
+    if how == "left" and (second.reads or second.made):
+        raise ParameterError(
+            'how="left" keeps rows that match none of the other table, and query() and assign() decide rows that '
+            "are there: use them after join(), or a view of the other table."
+        )
+    if gone := sorted({other for one, other in pairs if one != other} & second.reads):
+        raise ParameterError(
+            f"query() of the other Dataset reads {gone[0]!r}, which the join has under the name of the first table: "
+            "query() after join()."
+        )
+
+
+def _begun(side: JoinSide) -> JoinedTables:
+    """The first table of a join, before anything is joined."""
+    if isinstance(side.given, JoinedTables):
+        return side.given
+    name, people = "table 1", side.people
+    known = replace(people, per_person=None if people.per_person == ONE else people.per_person)
+    nobody = OfTables(known, {}, {}, frozenset())
+    tables = _of_duckdb(side.given).renamed(NAME, name)
+    assert side.identity is not None  # of a Dataset
+    text = f"SELECT * FROM {quoted(name)}"
+    return JoinedTables(tables, nobody.beside(name, people), side.public, text, (), side.identity)
+
+
+def _alone(side: JoinSide) -> Given:
+    if isinstance(side.given, JoinedTables):
+        raise ParameterError("the other table is joined itself: join its tables one after the other.")
+    return _of_duckdb(side.given).only(NAME)
+
+
+def _of_duckdb(given: Given) -> Given:
+    if given.remote:
+        raise ParameterError("tables of a server or of Spark are joined there: make a view, and a Dataset of that.")
+    return given
+
+
+def _names(given: Given | JoinedTables) -> list[str]:
+    """The columns of a table."""
+    found = given.columns(NAME)
+    if not all(isinstance(each, str) for each in found):
+        raise ColumnTypeError("join needs columns whose names are text: rename the others.")
+    return found
+
+
+def _pairs(
+    first: People, second: People, on: object, own: Sequence[str], theirs: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Pairs of columns that are compared, of the first and the second table."""
+    given = [str(each) for each in checked_columns("on", on)]
+    key = list(map(str, first.columns))
+    if not second.columns and (not given or set(key) <= set(given)):
+        raise ParameterError(
+            "a table that is not a Dataset counts as one that nobody is in, such as a list of codes: pass on=, the "
+            "columns that must be equal in both, without those of people's ids. To join a table of the same people, "
+            "pass pdrisk.Dataset(table, person=...)."
+        )
+    if second.columns and len(first.columns) != len(second.columns):
+        raise ParameterError(
+            f"the people of these tables are told apart by {len(first.columns)} and {len(second.columns)} columns: a "
+            "person and a person's day are different units."
+        )
+    if second.columns and given and not set(key) <= set(given):
+        raise ParameterError(
+            f"on= leaves out {', '.join(each for each in key if each not in given)}, so the rows of others would "
+            "decide how often a person counts: join on all columns that say who a person is, or leave on= out."
+        )
+    keys = dict(zip(key, map(str, second.columns), strict=True)) if second.columns else {}
+    pairs = [(each, keys.get(each, each)) for each in given] or list(keys.items())
+    for one, other in pairs:
+        for name, columns in ((one, own), (other, theirs)):
+            if name not in columns:
+                raise unknown_column(name, columns)
+    return pairs

@@ -1,0 +1,216 @@
+"""People of a Dataset of several tables: the columns of each table that say who a person is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from pdrisk._model.columns import check_column
+from pdrisk._model.nearest import did_you_mean, unknown_column
+from pdrisk._model.unit import ONE, People, checked_columns, checked_way, judged_people
+from pdrisk._model.unit_errors import different_units
+from pdrisk._model.unit_label import checked_label, label_of_nobody
+from pdrisk._pandas.requests.declared import declarations, declarations_of
+from pdrisk._sql.dataset.dataset_tables import Given
+from pdrisk._sql.select.select_people import PeopleAsked
+from pdrisk._sql.syntax.pieces import lowered
+from pdrisk.errors import ParameterError
+
+__all__ = ["OfTables", "declared_in", "of_tables", "people_given"]
+
+
+@dataclass(frozen=True, slots=True)
+class OfTables:
+    """People in several tables, as a Dataset declares them.
+
+    Attributes
+    ----------
+    people : People
+        As the first table calls them; what ledgers know them by.
+    columns, constant : dict by table
+    one_row : frozenset of str
+        The tables, in lower case, that have one row a person.
+    """
+
+    people: People
+    columns: Mapping[str, tuple[Hashable, ...]]
+    constant: Mapping[str, tuple[Hashable, ...]]
+    one_row: frozenset[str]
+
+    def asked(self, asked: PeopleAsked) -> PeopleAsked:
+        """People of a call, from its options and the declarations."""
+        if not self.columns:
+            return asked
+        columns = {name: list(each) for name, each in self.columns.items()}
+        constant = {name: list(each) for name, each in self.constant.items()} or None
+        said = asked.constant if asked.constant is not None else constant
+        way = None if asked.known.per_person == ONE else asked.known.per_person  # that of each table
+        known = replace(asked.known, columns=(), per_person=way, constant=(), rows=None, joined_on=())
+        return replace(asked, person=columns, constant=said, known=known, one_row=self.one_row)
+
+    def beside(self, name: str, people: People) -> OfTables:
+        """The same with one more table of these people; a public one if it has no id columns."""
+        if not people.columns:
+            return self
+        constant = {name: people.constant} if people.constant else {}
+        one_row = {lowered(name)} if people.per_person == ONE else set()
+        return replace(
+            self,
+            columns={**self.columns, name: people.columns},
+            constant={**self.constant, **constant},
+            one_row=self.one_row | one_row,
+        )
+
+
+def of_tables(
+    given: Given, public: frozenset[str], person: object, per_person: object, constant: object, unit_label: object
+) -> OfTables:
+    """Declared people in several tables.
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError, ColumnTypeError
+        If a table is neither public nor has people, or the words do not fit it.
+    """
+    names = {lowered(name): name for name in given.names}
+    private = {name: names[name] for name in names if name not in public}
+
+    def by_table(option: str, said: object, *, needed: bool) -> dict[str, object]:
+        if not isinstance(said, Mapping):
+            return {} if said is None else dict.fromkeys(private, said)
+        found = {lowered(str(name)): value for name, value in said.items()}
+        if unknown := sorted(set(found) - set(private)):
+            raise ParameterError(
+                f"{option}= names {unknown[0]}, which is no table of people here."
+                f"{did_you_mean(unknown[0], list(private))}"
+            )
+        if needed and (missing := sorted(set(private) - set(found))):
+            raise ParameterError(
+                f"person= says nothing of table {private[missing[0]]}: name the columns that say who a person is "
+                "there, or the table in public= if nobody is in it."
+            )
+        return found
+
+    columns = {name: checked_columns("person", each) for name, each in by_table("person", person, needed=True).items()}
+    if not columns and unit_label is not None:
+        raise label_of_nobody()
+    if not columns and (per_person is not None or constant is not None):
+        option = "per_person=" if per_person is not None else "constant="
+        raise ParameterError(f"{option} needs person=, the column of ids: pass it as well.")
+    if len({len(each) for each in columns.values()}) > 1:
+        raise different_units()
+    same = {
+        name: checked_columns("constant", each) for name, each in by_table("constant", constant, needed=False).items()
+    }
+    if not isinstance(constant, Mapping):
+        same = {name: tuple(c for c in each if c in given.columns(private[name])) for name, each in same.items()}
+    for name in columns:
+        there = given.columns(private[name])
+        for column in (*columns[name], *same.get(name, ())):
+            if column not in there:
+                raise unknown_column(column, there)
+    ways = by_table("per_person", per_person, needed=False)
+    if isinstance(per_person, Mapping) and any(way != ONE for way in ways.values()):
+        raise ParameterError('per_person= by table is "one", or nothing: what rows become is that of a whole question.')
+    way = None if isinstance(per_person, Mapping) else checked_way(per_person)
+    one_row = frozenset(ways) if way == ONE or isinstance(per_person, Mapping) else frozenset()
+    people = People(next(iter(columns.values()), ()), None if one_row else way, unit_label=checked_label(unit_label))
+    return OfTables(
+        people,
+        {private[name]: each for name, each in columns.items()},
+        {private[name]: each for name, each in same.items() if each},
+        one_row,
+    )
+
+
+def declared_in(
+    given: Given, public: Given | None, header: pd.DataFrame | None, schema: object, said: Mapping[str, Any]
+) -> tuple[Given, Given | None]:
+    """Tables of a Dataset, and its public ones, with what is declared for the columns of each.
+
+    Parameters
+    ----------
+    header : DataFrame or None
+        The columns of a Polars or Arrow table, of which ``given`` consists.
+    said : dict
+        The bounds, keys and missing codes. An entry holds in each table that has such a column.
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError, ColumnTypeError
+        If no table has such a column, or the words do not fit it.
+    """
+    if schema is None and all(entries is None for entries in said.values()):
+        return given, public
+    if schema is not None and len(given.names) > 1:
+        raise ParameterError(
+            "schema= is that of one table: declare those of several in each frame, with df.dprisk.declare(schema)."
+        )
+
+    def columns_of(tables: Given, name: str) -> list[Hashable]:
+        return list(header.columns) if tables is given and header is not None else [*tables.columns(name)]
+
+    several = public is not None or len(given.names) > 1
+    if several:
+        both = [given] if public is None else [given, public]
+        labels = dict.fromkeys(label for each in both for name in each.names for label in columns_of(each, name))
+        for column in (c for entries in said.values() if isinstance(entries, Mapping) for c in entries):
+            if column not in labels:
+                raise unknown_column(column, labels)
+
+    def knowing_own(tables: Given, header: pd.DataFrame | None, schema: object) -> Given:
+        found = tables
+        for name in tables.names:
+            own = _own(said, columns_of(tables, name)) if several else said
+            if schema is not None or any(entries is not None for entries in own.values()):
+                found = found.declared(name, partial(declarations, schema=schema, **own), header)
+        return found
+
+    return knowing_own(given, header, schema), None if public is None else knowing_own(public, None, None)
+
+
+def _own(said: Mapping[str, Any], columns: Collection[Hashable]) -> dict[str, Any]:
+    """What is said of these columns; what is no dict as it is, to be refused."""
+    return {
+        part: ({column: value for column, value in entries.items() if column in columns} or None)
+        if isinstance(entries, Mapping)
+        else entries
+        for part, entries in said.items()
+    }
+
+
+def people_given(
+    given: Given, header: pd.DataFrame | None, person: object, per_person: object, constant: object, unit_label: object
+) -> People:
+    """People in one table, declared by the Dataset or else by its frame or schema.
+
+    Parameters
+    ----------
+    given : Given
+        Of several tables, those that are frames are looked at.
+    header : DataFrame or None
+        The columns of a Polars or Arrow table, with what is declared for them.
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError, ColumnTypeError
+        If it is not understood, or the table has no such column.
+    """
+    frame = next(iter(given.frames.values()), None) if header is None else header
+    known = None if frame is None else declarations_of(frame).people
+    if known is not None:
+        person = list(known.columns) if person is None else person
+        per_person = known.per_person if per_person is None else per_person
+        constant = [*known.constant, *checked_columns("constant", constant)]
+        unit_label = known.unit_label if unit_label is None else unit_label
+    people = judged_people(person, per_person, constant, unit_label)
+    for column in (*people.columns, *people.constant):
+        if frame is not None:
+            check_column(frame, column)
+        elif column not in (there := given.columns(given.names[0])):
+            raise unknown_column(column, there)
+    return people

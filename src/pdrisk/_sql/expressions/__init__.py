@@ -1,0 +1,1 @@
+"""Expressions of one record: judged, and written in DuckDB's SQL."""

@@ -1,0 +1,317 @@
+"""SQL expressions written anew from the tree, so that none can fail on a record; each with its kind.
+
+What is written out is made from the tree, never copied from the query: what was checked is what runs. Comparisons, AND,
+OR, NOT, CASE, IN, BETWEEN, IS NULL and CAST are syntax; everything else is a function of the system's own schema, which
+no macro of the same name can stand in for.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pdrisk._model.kinds import (
+    DATE,
+    INTERVAL,
+    NO_NUMBERS,
+    NOTHING,
+    NUMBER,
+    TEXT,
+    TIME,
+    TRUTH,
+    number_advice,
+)
+from pdrisk._model.nodes import (
+    LOGIC,
+    MISSING,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Constant,
+    Node,
+    Operation,
+    Rank,
+    Window,
+    below,
+)
+from pdrisk._model.operands import compares_as, gives, no_arithmetic, takes
+from pdrisk._sql.expressions.allowed_functions import signatures
+from pdrisk._sql.expressions.duckdb_arithmetic import (
+    as_double,
+    chosen,
+    compared,
+    first,
+    is_whole,
+)
+from pdrisk._sql.expressions.duckdb_casts import cast, constant_cast, number_as_text, type_of_cast
+from pdrisk._sql.expressions.duckdb_dates import INTERVALS, as_time, date_arithmetic, interval
+from pdrisk._sql.expressions.duckdb_functions import function, ranged
+from pdrisk._sql.expressions.scope import Scope
+from pdrisk._sql.expressions.windows import ABOUT_RECORDS, window
+from pdrisk._sql.syntax.headings import heading
+from pdrisk._sql.syntax.pieces import (
+    INTEGERS,
+    Expression,
+    case,
+    constant,
+    operation,
+    public,
+    word,
+)
+from pdrisk._sql.syntax.ranges import ANYTHING, Range, hull, listed
+from pdrisk.errors import ParameterError
+
+__all__ = ["Scope", "dated", "text", "truth"]
+
+# Characters; a name used twice in each of n nested subqueries grows as 2**n. What is written out comes on top.
+LONGEST, OF_ONE = 100_000, 200
+# Numbers that DuckDB compares with each other without a cast that could fail.
+SIMPLE = frozenset({*INTEGERS[:-2], "DOUBLE", "constant"})
+JOINING = frozenset({"||", "concat"})
+MOST_BUCKETS = 10_000
+
+
+def text(node: Node, scope: Scope) -> Expression:
+    """The SQL of a node.
+
+    Raises
+    ------
+    ParameterError
+        If it is not allowed, or compares things of different kinds.
+    """
+    known = scope.known(node)
+    if known is None:
+        match node:
+            case Constant():
+                known = public(constant(node.value), node)
+            case Cast():
+                known = _cast(node, scope)
+            case Case():
+                known = _case(node, scope)
+            case Call():
+                known = _call(node, scope)
+            case Operation():
+                known = _operation(node, scope)
+            case Window():
+                known = _window(node, scope)
+            case Column() | Rank():
+                raise AssertionError("a scope knows its columns, which have no ranks")
+    size = max(len(known.sql), len(known.wide))
+    if size > LONGEST and size > LONGEST + sum(OF_ONE + _length(part) for part in below(node)):
+        raise ParameterError(
+            f"an expression of this query grows beyond {LONGEST:,} characters when its subqueries are put together: "
+            "write it shorter, or make a column of it in a table first."
+        )
+    return known
+
+
+def _length(node: Node) -> int:
+    return 2 * len(node.value) if isinstance(node, Constant) and isinstance(node.value, str) else 0
+
+
+def _cast(node: Cast, scope: Scope) -> Expression:
+    if node.to.upper() == "INTERVAL":
+        return interval(node)
+    to = type_of_cast(node.to)
+    if isinstance(node.operand, Constant) and not node.forgiving:
+        return constant_cast(node.operand, to)
+    return cast(text(node.operand, scope), to, scope, forgiving=node.forgiving)
+
+
+def _window(node: Window, scope: Scope) -> Expression:
+    if scope.of_people:
+        raise ParameterError(f"{ABOUT_RECORDS}.")
+    kept = None if node.function.condition is None else truth(text(node.function.condition, scope), "FILTER").condition
+    made = window(
+        node,
+        [text(each, scope) for each in node.function.arguments],
+        [text(each, scope).sql for each in node.partitions],
+        [f"{text(each, scope).sql} {scope.order(how)}" for each, how in node.order],
+        kept,
+    )
+    return scope.windowed(made)
+
+
+def _case(node: Case, scope: Scope) -> Expression:
+    conditions = [truth(text(when, scope), "WHEN").condition for when, _ in node.branches]
+    results = [text(then, scope) for _, then in node.branches] + [text(node.otherwise, scope)]
+    kind, sql_type, results = _alike(results, "the branches of CASE are")
+    values = listed([part.values for part in results])
+    if kind == NUMBER:
+        return replace(chosen(conditions, results), range=_hull(results), values=values)
+    *arms, otherwise = (part.sql for part in results)
+    return Expression(f"({case(zip(conditions, arms, strict=True), otherwise)})", kind, sql_type, values=values)
+
+
+def _hull(results: Sequence[Expression]) -> Range:
+    """Range that holds the values of several expressions; NULL has no value."""
+    return hull([part.range for part in results if part.kind != NOTHING])
+
+
+def _operation(node: Operation, scope: Scope) -> Expression:
+    symbol = node.symbol
+    if symbol in LOGIC:
+        return _logic(symbol, [truth(text(part, scope), word(symbol)) for part in node.parts])
+    parts = [text(part, scope) for part in node.parts]
+    if symbol in MISSING:
+        return _missing(symbol, parts[0])
+    if symbol == "try":
+        return parts[0]  # nothing here fails
+    if symbol == "coalesce":
+        kind, sql_type, parts = _alike(parts, "the arguments of COALESCE are")
+        if kind == NUMBER:
+            return replace(first(parts), range=_hull(parts))
+        return Expression(f"COALESCE({', '.join(part.sql for part in parts)})", kind, sql_type)
+    if gives(symbol) == NUMBER:
+        return _arithmetic(node, parts)
+    return _comparison(node, parts)
+
+
+def _logic(symbol: str, parts: list[Expression]) -> Expression:
+    """AND, OR or NOT of conditions."""
+    made = Expression(operation(symbol, [part.sql for part in parts]), TRUTH, "BOOLEAN")
+    if not any(part.holds for part in parts):
+        return made
+    if symbol == "not":
+        return replace(made, holds=parts[0].negation, denied=parts[0].condition)
+    dual = "or" if symbol == "and" else "and"
+    holds = operation(symbol, [part.condition for part in parts])
+    return replace(made, holds=holds, denied=operation(dual, [part.negation for part in parts]))
+
+
+def _missing(symbol: str, part: Expression) -> Expression:
+    """IS NULL or IS NOT NULL, which NaN is, too."""
+    sql = operation(symbol, [part.wide or part.sql])
+    if part.may_be_nan:
+        sql = f"({sql} OR NOT {part.present})" if symbol == "isna" else f"({sql} AND {part.present})"
+    return Expression(sql, TRUTH, "BOOLEAN")
+
+
+def _bucket(value: Node, lo: Node, hi: Node, n: Node, scope: Scope) -> Expression:
+    """WIDTH_BUCKET as standard SQL has it: 1 to n, and 0 and n + 1 outside. DuckDB has none."""
+    ends = [text(each, scope) for each in (lo, hi, n)]
+    low, high, size = (each.value for each in ends)
+    if (
+        not all(each.constant and each.kind == NUMBER for each in ends)
+        or type(size) is not int
+        or not 1 <= size <= MOST_BUCKETS
+        or not float(low) < float(high)  # type: ignore[arg-type]
+    ):
+        raise ParameterError(
+            f"width_bucket takes a number, two constants that are its ends, the lower one first, and up to "
+            f"{MOST_BUCKETS} buckets: width_bucket(x, 0, 100, 10)."
+        )
+    above = Operation("-", (value, lo))
+    share = Operation("/", (Operation("*", (above, n)), Operation("-", (hi, lo))))
+    place = Operation("+", (Cast(Call("floor", (share,)), "BIGINT", forgiving=True), Constant(1)))
+    outside = (Operation("<", (value, lo)), Constant(0)), (Operation(">=", (value, hi)), Constant(size + 1))
+    found = _case(Case((*outside, (Operation("<", (value, hi)), place)), Constant(None)), scope)
+    if any(each.values is None for each in ends):  # of parameters
+        return replace(found, range=ANYTHING, values=None)
+    return replace(found, range=Range(0.0, size + 1.0), values=tuple(range(size + 2)))
+
+
+def _arithmetic(node: Operation, parts: list[Expression]) -> Expression:
+    if any(part.kind in (DATE, TIME, INTERVAL) for part in parts) and len(parts) == 2:
+        parts = [dated(part, raw) for part, raw in zip(parts, node.parts, strict=True)]
+        pairs = zip(node.parts, parts, strict=True)
+        return date_arithmetic(node.symbol, parts, [f"{heading(raw)} ({part.kind})" for raw, part in pairs])
+    for raw, part in zip(node.parts, parts, strict=True):
+        if not takes(node.symbol, part.kind, sql=True):
+            said = no_arithmetic(node.symbol, f"{heading(raw)} ({part.kind})")
+            raise ParameterError(f"{said}: {number_advice(part.kind, sql=True)}.")
+    return ranged(word(node.symbol), parts)
+
+
+def _call(node: Call, scope: Scope) -> Expression:
+    if node.distinct or node.ordered or node.condition is not None:
+        signatures(node.name)  # of another aggregate it is said why it is none
+        raise ParameterError(f"DISTINCT, ORDER BY and FILTER belong to aggregates, and {node.name} is none.")
+    if any(node.names):
+        raise ParameterError(f"{node.name} takes its arguments by position.")
+    if node.name in INTERVALS:
+        return interval(node)
+    match node:
+        case Call("if", (condition, then, otherwise)):
+            return _case(Case(((condition, then),), otherwise), scope)
+        case Call("nullif", (value, _)):
+            return _case(Case(((Operation("==", node.arguments), Constant(None)),), value), scope)
+        case Call("date_part" | "datepart", (Constant(str() as unit), value)) if unit.lower() == "epoch":
+            return _call(Call("epoch", (value,)), scope)
+        case Call("isnan", (value,)):
+            return _operation(Operation("isna", (value,)), scope)
+        case Call("width_bucket", (value, lo, hi, n)):
+            return _bucket(value, lo, hi, n, scope)
+        case Call("if"):
+            raise ParameterError("if takes a condition and two values: write if(x > 1, 'many', 'one').")
+    signatures(node.name)  # what is not allowed is refused before its arguments are
+    arguments = [text(argument, scope) for argument in node.arguments]
+    if node.name in JOINING and scope.of_people and any(part.kind == TEXT for part in arguments):
+        arguments = [number_as_text(part, scope) if part.kind == NUMBER else part for part in arguments]
+    return function(node.name, arguments)
+
+
+def _comparison(node: Operation, arguments: list[Expression]) -> Expression:
+    if any(part.kind in (DATE, TIME) for part in arguments):
+        arguments = [dated(part, raw) for part, raw in zip(arguments, node.parts, strict=True)]
+    kind, _, arguments = _alike(arguments, f"{word(node.symbol)} compares")
+    there = [part for part in arguments if part.kind != NOTHING]
+    if kind == NUMBER and not is_whole(there):
+        types = {part.type for part in there}
+        alike = types <= SIMPLE or types == {"FLOAT", "constant"} or (len(types) == 1 and "" not in types)
+        if not alike or any(part.wide for part in there):
+            arguments = list(map(as_double, arguments))
+    return compared(node.symbol, arguments)
+
+
+def dated(part: Expression, node: Node) -> Expression:
+    """A date written as text, as SQL allows."""
+    if part.kind != TEXT or not isinstance(node, Constant) or not isinstance(node.value, str):
+        return part
+    try:
+        if len(node.value) == 10:
+            return constant(datetime.date.fromisoformat(node.value))
+        moment = datetime.datetime.fromisoformat(node.value)
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise ParameterError("a text compared with dates is none: write it like '2020-12-31'.")
+    if moment.tzinfo is not None:
+        raise ParameterError("a time compared with dates has a time zone: write it without.")
+    return constant(moment)
+
+
+def _alike(arguments: list[Expression], who: str) -> tuple[str, str, list[Expression]]:
+    """Common kind and type of all arguments, with casts where dates stand among times.
+
+    DuckDB would cast by itself, but what it adds it may also move: out of a TRY, if another expression needs the same.
+    So no cast that could fail is left to it.
+    """
+    present = [part for part in arguments if part.kind != NOTHING]
+    kinds = list(dict.fromkeys(compares_as(part.kind, sql=True) for part in present))
+    if len(kinds) > 1:
+        advice = {
+            frozenset({NUMBER, TEXT}): "write numbers without quotes and text in quotes, or TRY_CAST(x AS DOUBLE)",
+            frozenset({NUMBER, TRUTH}): "compare truth values with true and false",
+        }.get(frozenset(kinds))
+        if advice is None and NUMBER in kinds:
+            advice = next((NO_NUMBERS[kind] for kind in kinds if kind in NO_NUMBERS), None)
+        advice = advice or "cast one of them with TRY_CAST"
+        raise ParameterError(f"{who} {' with '.join(kinds)}: {advice}.")
+    if not kinds:
+        return NOTHING, "", arguments
+    types = {part.type for part in present}
+    if len(types) == 1 and "" not in types:
+        return present[0].kind, types.pop(), arguments
+    if kinds == [TIME]:
+        return TIME, "TIMESTAMP", [as_time(part) for part in arguments]
+    return kinds[0], "", arguments
+
+
+def truth(found: Expression, where: str) -> Expression:
+    """The expression, which must be a condition."""
+    if not takes("and", found.kind, sql=True):
+        raise ParameterError(f"{where} needs a condition, but has {found.kind}: compare it with something.")
+    return found

@@ -1,0 +1,1 @@
+"""SELECTs over groups and noisy values."""

@@ -1,0 +1,370 @@
+"""Layers over noisy values: a SELECT whose FROM aggregates is computed on the noisy table of the SELECT below it.
+
+No person is in such a table, so any SELECT over it costs nothing: it may filter, sort, rank and aggregate once more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from pdrisk._model.nodes import Call, Constant, Node, Window, below
+from pdrisk._sql.expressions.judged_expressions import text, truth
+from pdrisk._sql.expressions.scope import Scope
+from pdrisk._sql.expressions.windows import AGGREGATED, MAP_OF_COUNTS
+from pdrisk._sql.noisy.distinct import each_once, with_numbers, without_means_of_different
+from pdrisk._sql.noisy.grouping_sets import unfolded
+from pdrisk._sql.noisy.histograms import HISTOGRAM, without_histogram
+from pdrisk._sql.noisy.noisy_scope import Computed, Values, looks_around
+from pdrisk._sql.relations.from_clause import Ctes, seen_by
+from pdrisk._sql.relations.group_by_person import positional
+from pdrisk._sql.relations.row_scope import starred
+from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
+from pdrisk._sql.syntax.headings import heading
+from pdrisk._sql.syntax.pieces import Expression, lowered
+from pdrisk._sql.syntax.tree import Cte, Nothing, Select, Star, Subquery, Table, Union
+from pdrisk._sql.tables.settings import Settings
+from pdrisk.errors import ParameterError
+
+__all__ = ["NOISY", "Layer", "Layered", "aggregates", "layer_over", "layered", "tail"]
+
+NOISY = "noisy"  # the table of noisy values, where there are no people
+OWN_NAME = re.compile(r"[kv]\d+")  # of its columns, which stay what they are in all layers
+IsByPerson = Callable[[Select, Ctes], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Layered:
+    """SELECT that reads people, with the SELECTs over it.
+
+    Attributes
+    ----------
+    core : Select
+    ctes : mapping
+        The CTEs that it sees.
+    over : tuple of Over
+        From the innermost on.
+    """
+
+    core: Select
+    ctes: Ctes
+    over: tuple[Over, ...]
+
+    @property
+    def is_put_together(self) -> bool:
+        """Whether the innermost SELECT reads no people itself, but noisy rows of others or nothing."""
+        return isinstance(self.core.source, Union | Nothing)
+
+    @property
+    def counted(self) -> str:
+        """Name of the last group, if a HISTOGRAM counts by it; else ""."""
+        items = [item for item, _ in self.over[0].select.items if not isinstance(item, Star)] if self.over else []
+        calls = (part for item in items for part in below(item))
+        has_histogram = any(isinstance(part, Call) and part.name == MAP_OF_COUNTS for part in calls)
+        return heading(self.core.groups[-1]) if has_histogram and self.core.groups else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """SELECT over noisy values, with the names that its FROM gives them."""
+
+    select: Select
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """SELECT over the noisy table, as SQL.
+
+    What it aggregates and its windows are computed first, below the rest: DuckDB has neither inside TRY.
+
+    Attributes
+    ----------
+    items : tuple of (str, Expression)
+        Heading, and SQL over the layer below.
+    where, having, qualify : str
+        Conditions, empty without any.
+    tail : str
+        ORDER BY, LIMIT and OFFSET.
+    order : tuple of str
+        Its ORDER BY, but for the order of the layer below.
+    windows : tuple of str
+        The columns ``w0``, ``w1``, ...
+    groups, aggregated : tuple of str
+        The columns ``x0``, ``x1``, ... and ``h0``, ``h1``, ... of a SELECT that aggregates.
+    aggregates : bool
+        Whether its rows are made of several.
+    depth : int
+        How many layers are below it.
+    trees : dict from str to tuple or None
+        How each window and aggregate is computed of uncut numbers: see `Expression.tree`.
+    """
+
+    items: tuple[tuple[str, Expression], ...]
+    where: str
+    tail: str
+    order: tuple[str, ...]
+    windows: tuple[str, ...]
+    qualify: str = ""
+    having: str = ""
+    groups: tuple[str, ...] = ()
+    aggregated: tuple[str, ...] = ()
+    aggregates: bool = False
+    depth: int = 0
+    trees: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether it has one row for each row of the layer below, whatever the noise."""
+        return not (self.where or self.having or self.qualify or self.aggregates or "LIMIT" in self.tail)
+
+    @property
+    def exposed(self) -> tuple[tuple[str, Expression], ...]:
+        """Its columns, as the layer over it sees them."""
+        return tuple((label, self._exposed(at)) for at, (label, _) in enumerate(self.items))
+
+    def _exposed(self, at: int) -> Expression:
+        """Column that an item becomes; names differ between layers, or ORDER BY would confuse them."""
+        _, value = self.items[at]
+        name = value.sql if OWN_NAME.fullmatch(value.sql) else f"c{self.depth}_{at}"
+        sql_type = "DOUBLE" if value.wide else "" if value.type == "constant" else value.type
+        uncut = "" if not value.uncut else f"u{name[1:]}" if name == value.sql else f"d{self.depth}_{at}"
+        tree = ("column", uncut) if uncut else None
+        return Expression(name, value.kind, sql_type, range=value.range, uncut=uncut, tree=tree)
+
+    def statement(self, chosen: Sequence[str], source: str) -> str:
+        """The SELECT with these expressions as its list."""
+        where = self.where
+        if self.aggregates:
+            made = [*_named("x", self.groups), *_named("h", self.aggregated), "min(code) AS code"]
+            by = f" GROUP BY {', '.join(self.groups)}" if self.groups else ""
+            source = f"(SELECT {', '.join(made)} FROM {source}{_where(where)}{by}) AS {NOISY}"
+            where = self.having
+        if self.windows:
+            windows = ", ".join(_named("w", self.windows))
+            source = f"(SELECT *, {windows} FROM {source}{_where(where)}) AS {NOISY}"
+            where = self.qualify
+        return f"SELECT {', '.join(chosen)} FROM {source}{_where(where)}{self.tail}"
+
+    @property
+    def code_above(self) -> str:
+        """SQL of the number that tells its rows apart in the layer over it, in their order."""
+        return f"row_number() OVER (ORDER BY {', '.join([*self.order, 'code'])})" if self.order else "code"
+
+    def subquery(self, source: str, carried: Sequence[str]) -> str:
+        """SQL for the FROM of the layer over it; ``carried`` columns pass through."""
+        columns = {self._exposed(at).sql: value.wide or value.sql for at, (_, value) in enumerate(self.items)}
+        columns |= {self._exposed(at).uncut: value.uncut for at, (_, value) in enumerate(self.items) if value.uncut}
+        columns |= {name: name for name in carried}
+        # Read before it is named: ORDER BY and windows would take the new code for the one below.
+        listed = [*(f"{sql} AS {name}" for name, sql in columns.items()), f"{self.code_above} AS code_above"]
+        return f"(SELECT * RENAME (code_above AS code) FROM ({self.statement(listed, source)}) AS layer) AS {NOISY}"
+
+
+def _named(letter: str, columns: Sequence[str]) -> list[str]:
+    return [f"{sql} AS {letter}{at}" for at, sql in enumerate(columns)]
+
+
+def _where(condition: str) -> str:
+    return f" WHERE {condition}" if condition else ""
+
+
+def layered(select: Select, is_by_person: IsByPerson) -> Layered:
+    """The innermost SELECT of a SELECT, and the SELECTs over it.
+
+    Parameters
+    ----------
+    select : Select
+    is_by_person : callable
+        Whether a subquery, which sees these CTEs, groups by the person: it belongs to what is read.
+    """
+    ctes, over = seen_by(select, {}), []
+    while True:
+        if select.sets is not None:
+            select = unfolded(select)
+        below_ = _below(select, ctes)
+        if below_ is None or not _aggregates(*below_[:2], is_by_person):
+            if (counted := without_histogram(select)) is select:
+                break
+            below_ = _below(counted, ctes)
+            if below_ is not None and is_by_person(*below_[:2]):
+                raise ParameterError("HISTOGRAM by the person would count each person alone: leave the person out.")
+            select = counted
+            continue
+        inner, seen, names, columns = below_
+        over.append(Over(select, names, columns))
+        select, ctes = inner, seen
+    if isinstance(select.source, Union | Nothing):
+        return Layered(select, ctes, (Over(select, (), ()), *reversed(over)))
+    select = without_means_of_different(with_numbers(select))
+    if aggregates(select):
+        select, once = each_once(select)
+        over += [] if once is None else [Over(once, (), ())]
+    return Layered(select, ctes, tuple(reversed(over)))
+
+
+def _below(select: Select, ctes: Ctes) -> tuple[Select, Ctes, tuple[str, ...], tuple[str, ...]] | None:
+    """Subquery in FROM, the CTEs it sees, and the names of it and its columns there."""
+    match select.source:
+        case Subquery(inner, alias, columns):
+            return inner, seen_by(inner, ctes), (alias,) if alias else (), columns
+        case Table((name,), alias, columns) if lowered(name) in ctes:
+            cte: Cte = ctes[lowered(name)][0]
+            named = (*columns, *cte.columns[len(columns) :])
+            return cte.select, seen_by(cte.select, ctes[lowered(name)][1]), (alias or name,), named
+    return None
+
+
+def _aggregates(select: Select, ctes: Ctes, is_by_person: IsByPerson) -> bool:
+    """Whether a subquery gives noisy values."""
+    if isinstance(select.source, Union):
+        if select.source.grouped_by is not None:  # GROUPING SETS of people sum over them, too
+            return True
+        return all(_aggregates(part, seen_by(part, ctes), is_by_person) for part in select.source.parts)
+    if isinstance(select.source, Nothing):
+        return True
+    if aggregates(select):
+        return not is_by_person(select, ctes)
+    inner = _below(select, ctes)
+    return inner is not None and _aggregates(*inner[:2], is_by_person)
+
+
+def aggregates(select: Select) -> bool:
+    """Whether a SELECT combines several rows into one."""
+    nodes = [item for item, _ in select.items if not isinstance(item, Star)]
+    nodes += [node for node in (select.having, *(each.item for each in select.order)) if node is not None]
+    return select.groups != () or select.having is not None or any(_has_aggregate(node) for node in nodes)
+
+
+def layer_over(layer: Layer, over: Over, settings: Settings) -> Layer:
+    """SELECT over another one's columns, as SQL."""
+    if over.select.members:
+        raise ParameterError(
+            "IN (SELECT ...) and EXISTS over noisy values are refused: write them into the inner SELECT."
+        )
+    select, below_ = over.select, layer.exposed
+    if select.distinct and aggregates(select):
+        raise ParameterError("SELECT DISTINCT beside GROUP BY or aggregates is refused: name the inner SELECT instead.")
+    if len(over.columns) > len(below_):
+        raise ParameterError(f"FROM names {len(over.columns)} columns, but there are {len(below_)}.")
+    labels = [*over.columns, *(label for label, _ in below_[len(over.columns) :])]
+    columns = [(label, value) for label, (_, value) in zip(labels, below_, strict=True)]
+    named = {lowered(alias): item for item, alias in select.items if alias and not isinstance(item, Star)}
+    rows = Values(columns, over.names, named, settings)
+    where = "" if select.where is None else truth(text(select.where, rows), "WHERE").condition
+    groups = _groups(select, rows)
+    if rows.windows:
+        raise ParameterError(
+            "WHERE and GROUP BY look at one row: write QUALIFY for windows, or name one in a subquery."
+        )
+    scope = replace(rows, groups=groups)
+    items: list[tuple[str, Expression]] = []
+    for item, alias in select.items:
+        if isinstance(item, Star):
+            starred_ = starred(item, columns, over.names, lambda node: text(node, scope))
+            items += starred_ if groups is None else _grouped(starred_, groups)
+        else:
+            items.append((alias or heading(item), text(item, scope)))
+    having, qualify, order, rest = tail(select, [value for _, value in items], scope)
+    return Layer(
+        tuple(items),
+        where,
+        rest,
+        order,
+        tuple(scope.windows),
+        qualify,
+        having,
+        tuple(group.sql for group in groups or ()),
+        tuple(scope.aggregated),
+        groups is not None,
+        layer.depth + 1,
+        scope.aggregated | scope.windows,
+    )
+
+
+def _grouped(columns: Iterable[tuple[str, Expression]], groups: list[Expression]) -> Iterator[tuple[str, Expression]]:
+    """The columns of a star as groups."""
+    places = {group.sql: at for at, group in enumerate(groups)}
+    for label, value in columns:
+        if value.sql not in places:
+            raise ParameterError(f"column {label!r} is neither aggregated nor in GROUP BY.")
+        yield label, replace(value, sql=f"x{places[value.sql]}", uncut="", tree=None)  # different ones are as shown
+
+
+def _groups(select: Select, rows: Values) -> list[Expression] | None:
+    """Groups of a SELECT; DISTINCT groups by all items. None if it does not aggregate."""
+    if not aggregates(select):
+        if not select.distinct:
+            return None
+        found: list[Expression] = []
+        for item, _ in select.items:
+            if isinstance(item, Star):
+                found += [value for _, value in starred(item, rows.columns, rows.names, lambda node: text(node, rows))]
+            else:
+                found.append(text(item, rows))
+        return _each_once(found)
+    if select.groups is None:
+        nodes = [item for item, _ in select.items if not isinstance(item, Star) and not looks_around(item)]
+    else:
+        nodes = [positional(node, select) for node in select.groups]
+    return _each_once([text(node, rows) for node in nodes])
+
+
+def _each_once(found: Sequence[Expression]) -> list[Expression]:
+    by_sql = {value.sql: value for value in found if not value.constant}
+    return list(by_sql.values())
+
+
+def _has_aggregate(node: Node) -> bool:
+    known = {*AGGREGATES, *AGGREGATED, HISTOGRAM}
+    return any(isinstance(part, Call) and part.name in known for part in below(node))
+
+
+class Ordered(Scope, Protocol):
+    """Scope that knows whether ORDER BY asks, where an alias goes before a column."""
+
+    ordering: bool
+    windows: Computed
+
+
+def tail(select: Select, items: Sequence[Expression], scope: Ordered) -> tuple[str, str, tuple[str, ...], str]:
+    """Conditions of HAVING and QUALIFY, items of ORDER BY, and the text of ORDER BY, LIMIT and OFFSET.
+
+    Parameters
+    ----------
+    select : Select
+    items : sequence of Expression
+        The SELECT list.
+    scope : Answers or Values
+    """
+    having = "" if select.having is None else truth(text(select.having, scope), "HAVING").condition
+    if select.having is not None and any(isinstance(part, Window) for part in below(select.having)):
+        raise ParameterError("HAVING is about groups: write QUALIFY for windows.")
+    qualify = "" if select.qualify is None else truth(text(select.qualify, scope), "QUALIFY").condition
+    if qualify and not scope.windows:
+        raise ParameterError("QUALIFY is about windows: write HAVING for groups.")
+    order = []
+    scope.ordering = True
+    for each in select.order:
+        how = scope.order(each.how)
+        if each.item is None:
+            order += [f"{value.sql} {how}" for value in items if not value.constant]
+        elif isinstance(each.item, Constant) and type(each.item.value) is int:
+            if not 1 <= each.item.value <= len(items):
+                raise ParameterError(f"ORDER BY {heading(each.item)} means no item of SELECT, which has {len(items)}.")
+            value = items[each.item.value - 1]
+            order += [] if value.constant else [f"{value.sql} {how}"]
+        else:
+            order.append(f"{text(each.item, scope).sql} {how}")
+    scope.ordering = False
+    said = f" ORDER BY {', '.join([*order, 'code'])}"
+    for word, node in (("LIMIT", select.limit), ("OFFSET", select.offset)):
+        if node is None:
+            continue
+        if not isinstance(node, Constant) or type(node.value) is not int or node.value < 0:
+            raise ParameterError(f"{word} takes a whole number written out or a parameter.")
+        said += f" {word} {node.value}"
+    return having, qualify, tuple(order), said

@@ -1,0 +1,148 @@
+"""Scope of a SELECT over noisy values, in which no person is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pdrisk._model.nearest import unknown_column
+from pdrisk._model.nodes import Call, Column, Constant, Node, Window, below
+from pdrisk._sql.expressions.judged_expressions import text, truth
+from pdrisk._sql.expressions.windows import AGGREGATED, aggregated
+from pdrisk._sql.noisy.uncut import arithmetic, shown_column
+from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
+from pdrisk._sql.syntax.pieces import Expression, lowered
+from pdrisk._sql.tables.settings import Settings
+from pdrisk.errors import ParameterError
+
+__all__ = ["Columns", "Computed", "Values", "column_of", "looks_around"]
+
+Columns = Sequence[tuple[str, Expression]]
+Computed = dict[str, Any]  # SQL of columns that are computed below, with the tree of each
+
+
+@dataclass
+class Values:
+    """Scope of a SELECT over noisy values.
+
+    Attributes
+    ----------
+    groups : list of Expression, or None
+        What it groups by, if it aggregates: then other columns stand in aggregates only.
+    """
+
+    columns: Columns
+    names: tuple[str, ...]
+    aliases: Mapping[str, Node]
+    settings: Settings
+    groups: list[Expression] | None = None
+    ordering: bool = False
+    hidden: frozenset[str] = frozenset()
+    aggregated: Computed = field(default_factory=dict)
+    windows: Computed = field(default_factory=dict)
+    of_people = False
+    untyped = frozenset[str]()
+    numbers = frozenset[str]()
+    zone = ""
+
+    def order(self, how: str) -> str:
+        """The words after an item of ORDER BY, written out."""
+        return self.settings.order(how)
+
+    def windowed(self, found: Expression) -> Expression:
+        """A window as a column."""
+        return column_of(found, "w", self.windows)
+
+    def known(self, node: Node) -> Expression | None:
+        """A column, a group, an alias or an aggregate of noisy values."""
+        if isinstance(node, Constant):
+            return None
+        alias = lowered(node.name) if isinstance(node, Column) and not node.qualifiers else ""
+        if alias in self.hidden or alias not in self.aliases:
+            alias = ""
+        if self.ordering and alias:
+            return self._aliased(alias)
+        if isinstance(node, Call) and node.name in {*AGGREGATED, *AGGREGATES}:
+            return self._aggregate(node)
+        if self.groups is not None:
+            found = self._group(node)
+            if found is not None or not isinstance(node, Column):
+                return arithmetic(node, self) if found is None else found
+            if alias and self.aliases[alias] != node:
+                return self._aliased(alias)
+            self._column(node)  # an unknown name is said to be one
+            raise ParameterError(f"column {node.path!r} is neither aggregated nor in GROUP BY.")
+        if not isinstance(node, Column):
+            return arithmetic(node, self)
+        return self._column(node, alias)
+
+    def _column(self, node: Column, alias: str = "") -> Expression:
+        name, qualifiers, own = (
+            lowered(node.name),
+            tuple(map(lowered, node.qualifiers)),
+            tuple(map(lowered, self.names)),
+        )
+        found = [value for label, value in self.columns if lowered(label) == name]
+        if found and (not qualifiers or own[len(own) - len(qualifiers) :] == qualifiers):
+            if len(found) > 1:
+                raise ParameterError(f"several columns of FROM are named {node.name!r}: give them different names.")
+            return found[0]
+        if alias:
+            return self._aliased(alias)
+        raise unknown_column(node.path, [label for label, _ in self.columns])
+
+    def _aliased(self, name: str) -> Expression:
+        before = self.hidden, self.ordering
+        self.hidden, self.ordering = self.hidden | {name}, False  # so that no alias can stand for itself
+        try:
+            return text(self.aliases[name], self)
+        finally:
+            self.hidden, self.ordering = before
+
+    def _group(self, node: Node) -> Expression | None:
+        if not self.groups or looks_around(node):
+            return None
+        try:
+            sql = text(node, replace(self, groups=None, aggregated={}, windows={})).sql
+        except ParameterError:
+            return None
+        for at, group in enumerate(self.groups):
+            if group.sql == sql:
+                return Expression(f"x{at}", group.kind, "DOUBLE" if group.wide else group.type)
+        return None
+
+    def _aggregate(self, call: Call) -> Expression:
+        if self.groups is None:
+            raise ParameterError(
+                f"{call.name} cannot be used where a single row is read: write HAVING, or QUALIFY for windows."
+            )
+        if call.ordered or any(call.names):
+            raise ParameterError(f"{call.name} takes one column of noisy values and nothing else.")
+        rows = replace(self, groups=None, ordering=False, aggregated={}, windows={})
+        found = aggregated(call.name, [text(each, rows) for each in call.arguments], call.distinct)
+        if call.condition is not None:
+            kept = truth(text(call.condition, rows), "FILTER").condition
+            found = replace(found, sql=f"{found.sql} FILTER (WHERE {kept})")
+        if rows.windows:
+            raise ParameterError(
+                f"{call.name} cannot take a window as its argument: give the window a name in a subquery first."
+            )
+        return column_of(found, "h", self.aggregated)
+
+
+def column_of(found: Expression, letter: str, columns: Computed) -> Expression:
+    """Column for an expression that is computed below, once for equal ones."""
+    columns.setdefault(found.sql, found.tree)
+    name = f"{letter}{list(columns).index(found.sql)}"
+    is_sum = found.sql.startswith("sum(")  # of whole numbers, wider ones
+    column = replace(found, sql=f"CAST({name} AS DOUBLE)" if is_sum else name, tree=("column", name))
+    return shown_column(column) if found.uncut else column
+
+
+def looks_around(node: Node) -> bool:
+    """Whether an expression reads several rows."""
+    return any(
+        isinstance(part, Window) or (isinstance(part, Call) and part.name in {*AGGREGATED, *AGGREGATES})
+        for part in below(node)
+    )

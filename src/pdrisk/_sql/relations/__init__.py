@@ -1,0 +1,1 @@
+"""Relations of FROM: which rows there are, and whose."""

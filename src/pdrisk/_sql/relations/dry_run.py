@@ -1,0 +1,78 @@
+"""Dry run: statements shown to a DuckDB without people. Its refusals cost nothing and hold no data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pdrisk._model.kinds import DATE, NUMBER, TIME, TRUTH, ZONED
+from pdrisk._sql.syntax import private_database as workspace
+from pdrisk._sql.syntax.pieces import Expression, kind_of_type, quoted
+from pdrisk._sql.tables.source import Source
+from pdrisk._sql.text.no_select import DEPTH, too_deep
+from pdrisk.errors import ParameterError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["computed", "described", "typed_nothing", "types"]
+
+_COMPUTED = (NUMBER, TRUTH, DATE, TIME, ZONED)  # an ENUM would bring its labels along
+
+
+def types(source: Source, expressions: Sequence[Expression], has_parameters: bool = False) -> list[str]:
+    """The SQL types of expressions over the columns of a source."""
+    if all(value.type not in ("", "constant") for value in expressions):
+        return [value.type for value in expressions]
+    listed = ", ".join(value.sql for value in expressions)
+    return [row[1] for row in described(f"SELECT {listed} FROM {typed_nothing(source, listed)}", has_parameters)]
+
+
+def typed_nothing(source: Source, said: str) -> str:
+    """One row of NULLs with the types of those columns of a source that are named."""
+    columns = [
+        f"CAST(NULL AS {sql_type if kind_of_type(sql_type) in _COMPUTED else 'VARCHAR'}) AS {quoted(name)}"
+        for name, sql_type in source.columns.items()
+        if quoted(name) in said
+    ]
+    return f"(SELECT {', '.join([*columns, '1 AS one'])}) AS typed_nothing"
+
+
+def described(sql: str, has_parameters: bool = False) -> list[tuple[str, str]]:
+    """Names and types of a statement's result.
+
+    Parameters
+    ----------
+    sql : str
+    has_parameters : bool
+        Whether values of parameters are in it, which DuckDB could quote.
+
+    Raises
+    ------
+    ParameterError
+        If it cannot compute it, with DuckDB's words unless they could quote a parameter.
+    """
+    rows: list[tuple[str, str]] = _tried(lambda bench: bench.execute(f"DESCRIBE {sql}").fetchall(), has_parameters)
+    return rows
+
+
+def computed(sql: str, has_parameters: bool = False) -> None:
+    """Result of a statement that reads nothing, as a frame; fails as `described` does."""
+    _tried(lambda bench: bench.execute(sql).df(), has_parameters)
+
+
+def _tried(work: Callable[[DuckDBPyConnection], Any], has_parameters: bool) -> Any:
+    bench = workspace.bench()
+    try:
+        return work(bench)
+    except Exception as error:  # noqa: BLE001 - pandas and Python fail too, on numbers and dates they cannot hold
+        message = str(error).split("\n")[0]
+    finally:
+        bench.close()
+    if DEPTH in message:
+        raise too_deep()
+    if has_parameters:
+        message = (
+            "an expression of the query does not fit the values of its parameters, or has arguments of wrong types."
+        )
+    raise ParameterError(f"DuckDB cannot compute this: {message}")

@@ -1,0 +1,239 @@
+"""Relations in FROM: tables, subqueries, CTEs, views and joins as one source, its columns as expressions, and filters.
+
+Each record of the result is made of records of one person, and of public ones: what adding or removing one person does
+stays known. Everything that breaks this is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.nodes import Column, Constant, Node
+from pdrisk._sql.relations.commas import crossed, listed_by_comma
+from pdrisk._sql.relations.group_by_person import aggregates_rows, by_person, grouped_by_person
+from pdrisk._sql.relations.joins import conjuncts, joined, kept_by, member_condition
+from pdrisk._sql.relations.row_numbers import has_windows, limited, numbered
+from pdrisk._sql.relations.row_scope import Relation, Rows, aliases_of, column_of, condition, named, starred
+from pdrisk._sql.relations.unions import united
+from pdrisk._sql.relations.written_out import owners_of
+from pdrisk._sql.syntax.pieces import Expression, lowered
+from pdrisk._sql.syntax.refusals import NO_FROM
+from pdrisk._sql.syntax.tree import Cte, File, From, Join, Membership, Nothing, Select, Star, Subquery, Table, Union
+from pdrisk._sql.tables.catalog import CatalogEntry
+from pdrisk._sql.tables.server_sources import SourcesElsewhere
+from pdrisk._sql.tables.source import Source
+from pdrisk._sql.tables.sources import Sources
+from pdrisk._sql.text.parse import parsed
+from pdrisk.errors import ParameterError
+
+__all__ = ["Ctes", "is_by_person", "relation_of", "seen_by"]
+
+_UNNAMED = "(an expression without a name)"
+DEEPEST = 50  # subqueries in subqueries: a view may name itself
+
+
+def relation_of(select: Select, sources: Sources, ctes: Ctes | None = None) -> Relation:
+    """Relation of a query's FROM, before its own WHERE; ``ctes`` are those it sees as a part of another."""
+    return _from(select, sources, seen_by(select, {}) if ctes is None else ctes, None, 0)
+
+
+def is_by_person(select: Select, sources: Sources, ctes: Ctes) -> bool:
+    """Whether a subquery makes one row of each person's rows, so that nothing in it needs noise."""
+    if sources.owner_of is None or not aggregates_rows(select):
+        return False
+    try:
+        relation = _from(select, sources, ctes, None, 0)
+        return by_person(select, relation, owners_of(relation, sources))
+    except ParameterError:  # which comes again where the subquery is read
+        return False
+
+
+Ctes = Mapping[str, tuple[Cte, "Ctes"]]
+
+
+def seen_by(select: Select, ctes: Ctes) -> Ctes:
+    """CTEs that a SELECT sees: its own (each sees those before it) and those around it."""
+    known = dict(ctes)
+    for name, cte in select.ctes.items():
+        known[lowered(name)] = (cte, dict(known))
+    return known
+
+
+def _from(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
+    """Relation of FROM, reduced by IN and EXISTS in WHERE."""
+    relation = _relation(select.source, sources, ctes, home, depth, conjuncts(select.where))
+    for member in select.members:
+        relation = _kept(relation, member, sources, ctes, home, depth + 1)
+    return relation
+
+
+def _kept(
+    relation: Relation, member: Membership, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int
+) -> Relation:
+    """Rows for which IN or EXISTS holds."""
+    select = member.select
+    if member.operand is not None:
+        inner = _rowwise(select, sources, ctes, home, depth)
+        operand = named(member.operand, Rows(relation, {}))
+        return member_condition(relation, operand, inner, sources, negated=member.negated)
+    plain = all(isinstance(item, Star | Column | Constant) for item, _ in select.items)
+    cut = (select.qualify, select.limit, select.offset)
+    if not plain or aggregates_rows(select) or any(each is not None for each in cut):
+        raise ParameterError(
+            "EXISTS asks for rows of FROM and WHERE alone: write SELECT 1, and leave out aggregates, GROUP BY, "
+            "DISTINCT, QUALIFY and LIMIT."
+        )
+    inner = _from(select, sources, seen_by(select, ctes), home, depth)
+    return kept_by(relation, inner, sources, negated=member.negated, nodes=conjuncts(select.where))
+
+
+def _relation(
+    item: From,
+    sources: Sources,
+    ctes: Ctes,
+    home: CatalogEntry | None,
+    depth: int,
+    around: Sequence[Node],
+) -> Relation:
+    """Relation of an item of FROM; ``around`` are the conditions of its WHERE."""
+    if depth > DEEPEST:
+        raise ParameterError(f"more than {DEEPEST} subqueries stand in each other: put them together.")
+    match item:
+        case Join(left, right, how):
+            listed = listed_by_comma(item) if how == "CROSS" else [left, right]
+            sides = [_relation(side, sources, ctes, home, depth + 1, around) for side in listed]
+            if how == "CROSS":
+                return crossed(sides, sources, around)
+            return joined(item, sides[0], sides[1], sources)
+        case Union(parts):
+            return united([_rowwise(each, sources, ctes, home, depth + 1) for each in parts], sources)
+        case Subquery(select, alias, columns):
+            inner = _rowwise(select, sources, ctes, home, depth)
+            return _renamed(inner, (alias,) if alias else (), columns)
+        case File(path, alias, columns):
+            source = sources.named_file(path) if home is None else sources.file(path)
+            return _renamed(_whole(source, sources), (alias,) if alias else ("read_parquet",), columns)
+        case Table(path, alias, columns):
+            if len(path) == 1 and lowered(path[0]) in ctes:
+                cte, outer = ctes[lowered(path[0])]
+                inner = _rowwise(cte.select, sources, outer, home, depth)
+                return _renamed(_renamed(inner, path, cte.columns), (alias,) if alias else path, columns)
+            return _renamed(_stored(path, sources, home, depth), (alias,) if alias else (), columns)
+        case Nothing():
+            raise ParameterError(f"{NO_FROM}.")
+
+
+def _stored(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:
+    """A frame, file, table or view by its name, with what is declared for it."""
+    found = _found(path, sources, home, depth)
+    if home is not None or len(path) > 1:
+        return found
+    said = sources.declared.get(lowered(path[0]))
+    found = found if said is None else replace(found, source=replace(found.source, declared=said))
+    if sources.tables is None:
+        return found
+    return _renamed(replace(found, source=replace(found.source, asked_as=path[0])), path, ())
+
+
+def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:
+    if isinstance(sources, SourcesElsewhere):
+        return _renamed(_whole(sources.at(path), sources), path, ())
+    if home is None and len(path) == 1:
+        if (source := sources.keyword(path[0])) is not None:
+            return _renamed(_whole(source, sources), path, ())
+        if path[0].endswith(".parquet"):
+            return _renamed(_whole(sources.named_file(path[0]), sources), path, ())
+    entry = sources.entry(path, home)
+    if entry is None and home is not None and len(path) == 1 and path[0].endswith(".parquet"):
+        return _whole(sources.file(path[0]), sources)
+    if entry is None:
+        known = sources.names()
+        hint = did_you_mean(path[-1], known)
+        if re.search(r"\.\w+$", path[-1]):
+            hint = (
+                " Of files only Parquet is read, by keyword: load any other into a table first, or read it with pandas."
+            )
+        raise ParameterError(
+            f"unknown table {'.'.join(path)!r}; there {'is ' + ', '.join(known[:20]) if known else 'are none'}."
+            f"{hint} Pass a frame by keyword, as in pdrisk.sql(query, people=frame), or a connection as con."
+        )
+    names = (entry.database, entry.schema, entry.name)
+    body = sources.view_text(entry) if entry.is_view and not sources.is_public(entry) else None
+    if body is None:
+        return _renamed(_whole(sources.table(entry), sources), names, ())
+    select = parsed(body)
+    sources.check(select)
+    inner = _rowwise(select, sources, {}, entry, depth)
+    found = _renamed(inner, names, tuple(sources.columns_of(entry)))
+    for label, value in found.columns if found.source.folded else ():
+        if found.source.declared.speak_of(lowered(label)) and lowered(value.column or "") != lowered(label):
+            raise ParameterError(
+                f"schema= names {label!r}, which the view {entry.name} makes of something else: a schema is that "
+                "of the table behind a view. Ask the table, or give the column another name in the view."
+            )
+    return found
+
+
+def _whole(source: Source, sources: Sources) -> Relation:
+    """All columns of a source, in the few types that expressions know."""
+    source = replace(source, stated=sources.stated) if sources.stated else source
+    columns = ((name, column_of(name, sql_type, source)) for name, sql_type in source.columns.items())
+    return Relation(source, tuple(columns), ())
+
+
+def _renamed(relation: Relation, names: tuple[str, ...], columns: tuple[str, ...]) -> Relation:
+    """The relation with other names for its first columns."""
+    if len(columns) > len(relation.columns):
+        raise ParameterError(f"FROM names {len(columns)} columns, but there are {len(relation.columns)}.")
+    labels = [*columns, *(label for label, _ in relation.columns[len(columns) :])]
+    values = (value for _, value in relation.columns)
+    return replace(relation, columns=tuple(zip(labels, values, strict=True)), names=names or relation.names)
+
+
+def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
+    """Relation of a subquery with one record for each record of its FROM, or for each person."""
+    of_people = sources.owner_of is not None and aggregates_rows(select)
+    has_numbers = sources.owner_of is not None and not of_people and has_windows(select)
+    for said, what in (
+        ((select.groups != () or select.sets is not None) and not of_people, "GROUP BY"),
+        (select.having is not None and not of_people, "HAVING"),
+        (select.distinct and not of_people, "DISTINCT"),
+        (select.qualify is not None and not has_numbers, "QUALIFY"),
+        (select.limit is not None or select.offset is not None, "LIMIT"),
+    ):
+        if said:
+            raise ParameterError(
+                f"{what} in a subquery, CTE or view makes its records depend on each other, so that a person's share "
+                "of the answer is unknown: only row-wise subqueries (columns and WHERE) can be asked. A table made "
+                "from it would do the same harm unseen."
+            )
+    ctes = seen_by(select, ctes)
+    relation = _from(select, sources, ctes, home, depth + 1)
+    if of_people:
+        return grouped_by_person(select, relation, sources)
+    if has_numbers:
+        return numbered(select, relation, sources, _UNNAMED)
+    scope = Rows(relation, aliases_of(select))
+    columns = tuple(_columns(select, scope))
+    relation = replace(relation, columns=columns, names=(), members=())
+    if select.where is None:
+        return relation
+    kept = condition(select.where, scope)
+    if relation.owners is not None:
+        relation = replace(relation, owners=limited(relation.owners, select.where, scope))
+    if home is None:
+        return replace(relation, where=(*relation.where, kept))
+    return replace(relation, owned=(*relation.owned, kept))
+
+
+def _columns(select: Select, scope: Rows) -> Iterator[tuple[str, Expression]]:
+    for item, alias in select.items:
+        if isinstance(item, Star):
+            columns, names = scope.relation.starred(item.table)
+            yield from starred(item, columns, names, lambda node: named(node, scope))
+            continue
+        label = alias or (item.name if isinstance(item, Column) else _UNNAMED)
+        yield label, named(item, scope)

@@ -1,0 +1,304 @@
+"""The groups of a query: their expressions, and the public list of their keys."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._model.groups.calendar_keys import calendar_key
+from pdrisk._model.groups.keys import Key, are_categories, are_observed, key_tuples, take_categories, undeclared_keys
+from pdrisk._model.groups.private_keys import are_private
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED, kind_of_value, kind_phrase
+from pdrisk._model.nodes import Node
+from pdrisk._model.operands import comparable
+from pdrisk._model.plain import check_encodable, plain_key
+from pdrisk._model.query import Source
+from pdrisk._sql.expressions.where_values import Limit, limit_of
+from pdrisk._sql.syntax.literals import check_microseconds
+from pdrisk._sql.syntax.pieces import INTEGERS, Day, Expression, limits
+from pdrisk._sql.syntax.ranges import TRUE_OR_FALSE
+from pdrisk._sql.syntax.tree import Scalar
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["Grouping", "key_lists", "key_relation", "keys_given", "typed_key"]
+
+BEYOND = "CAST('9223372036854775808' AS HUGEINT)"  # no BIGINT
+Categories = Callable[["Grouping"], Sequence[Any] | None]
+FIRST_DAY, LAST_DAY = "CAST('0001-01-01' AS DATE)", "CAST('9999-12-31' AS DATE)"
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Expression of GROUP BY with its keys.
+
+    Attributes
+    ----------
+    sql : str
+        As the query means it: what the same expression in SELECT becomes.
+    key_sql : str
+        As rows are grouped: one value for what is equal, NULL for every kind of missing.
+    type : str
+        SQL type of the key.
+    names : tuple of str
+        What it may be called: alias, column, text.
+    column : str or None
+        The column of the source, if it is nothing else.
+    values : tuple of Scalar, or None
+        All that it can be, where that is written out in the query or known of a function.
+    day : Day or None
+        The column of dates or times whose day alone decides it.
+    node : Node or None
+        As it is written.
+    """
+
+    sql: str
+    key_sql: str
+    kind: str
+    type: str
+    names: tuple[str, ...]
+    column: str | None
+    values: tuple[Scalar, ...] | None = None
+    day: Day | None = None
+    node: Node | None = field(default=None, compare=False, repr=False)
+
+    def public(self, declared: Sequence[Any] | None, limit: Limit | None) -> list[Any] | None:
+        """Keys that are declared or evident, within what WHERE allows; None without any.
+
+        Raises
+        ------
+        ParameterError
+            If WHERE leaves none.
+        """
+        known: Sequence[Any] | None = self.values
+        if declared is not None:
+            known = [calendar_key(key, self.kind, f"a key of {self.names[0]}") for key in declared]
+        if known is None:
+            known = None if limit is None else limit.listed
+            if known is None:
+                return None
+            if self.type in INTEGERS:
+                low, high = limits(self.type)
+                numbers: list[Any] = list(known)
+                known = [int(key) for key in numbers if key == key // 1 and low <= key <= high]
+        kept = [key for key in known if limit is None or limit.admits(key)]
+        if not kept:
+            raise ParameterError(f"the WHERE of the query leaves none of the public keys of {self.names[0]}.")
+        return kept
+
+
+def typed_key(group: Expression, sql_type: str, names: tuple[str, ...], who: str = "GROUP BY") -> Grouping:
+    """Key of a group by an expression of this SQL type: one value for all values that are equal."""
+    key, to = group.sql, sql_type
+    if group.kind == TEXT:
+        to = "VARCHAR"
+        # Where the column ignores case, "north" and "North" would both claim the same people, for the price of one.
+        key = f'(CAST({key} AS VARCHAR) COLLATE "binary")'
+    elif group.wide and sql_type == "BIGINT":
+        # What does not fit is in no group that can be listed, and in that of missing values neither.
+        key = f"(CASE WHEN {key} IS NULL AND {group.wide} IS NOT NULL THEN {BEYOND} ELSE {key} END)"
+    elif group.kind == NUMBER and sql_type not in INTEGERS[:7]:
+        if sql_type.endswith("INT"):
+            raise ColumnTypeError(f"{who} {names[0]} has type {sql_type}: write TRY_CAST({names[0]} AS BIGINT).")
+        # NaN is missing, and -0 is 0: DuckDB would make three groups of them.
+        to = "FLOAT" if sql_type == "FLOAT" else "DOUBLE"
+        key = f"CAST({key} AS {to})"
+        key = f"(CASE WHEN {key} <= CAST('infinity' AS {to}) THEN system.main.\"+\"({key}, CAST(0 AS {to})) END)"
+    elif group.kind in (DATE, TIME):
+        # What Python's dates can hold; DuckDB has farther ones, and infinities.
+        key = f"(CASE WHEN {key} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {key} END)"
+    elif group.kind == ZONED:
+        raise ColumnTypeError(f"{who} {names[0]} holds times with a zone: write TRY_CAST({names[0]} AS DATE).")
+    elif group.kind not in (TEXT, NUMBER, TRUTH, DATE, TIME):
+        raise ColumnTypeError(f"{who} {names[0]} holds {group.kind}: make text, numbers, truth values or dates of it.")
+    values = TRUE_OR_FALSE if group.kind == TRUTH and group.values is None else group.values
+    return Grouping(group.sql, key, group.kind, to, names, group.column, values, group.day)
+
+
+def keys_given(
+    groups: Sequence[Grouping],
+    keys: object,
+    declared: Callable[[Grouping], Sequence[Any] | None],
+    categories: Categories,
+    found: Sequence[Limit] = (),
+    *,
+    counted: str = "",
+) -> tuple[tuple[Key, ...] | None, Source]:
+    """Listed keys and their source; None if they are observed or private.
+
+    Parameters
+    ----------
+    groups : sequence of Grouping
+    keys : list, dict, frame, "observed", "categories", "private" or None
+        As the caller passed them.
+    declared : callable
+        What was declared for a group, or None.
+    categories : callable
+        The categories of its column, or None.
+    found : sequence of Limit
+        What WHERE says of expressions.
+    counted : str
+        Name of the group that stands for the argument of a HISTOGRAM, if there is one.
+
+    Raises
+    ------
+    ParameterError, ColumnTypeError
+        If there are none, one stands twice, or is of another kind than its group.
+    """
+    if are_private(keys):
+        return None, "private"
+    if are_observed(keys):
+        if made := [group.names[0] for group in groups if group.column is None]:
+            raise ParameterError(
+                f'keys="observed" says that the values of a column are public, but {made[0]} is computed: list its '
+                f"keys."
+            )
+        return None, "data"
+    source: Source = "categories" if take_categories(keys) else "given"
+    if are_categories(keys):
+        return _checked(groups, dict.fromkeys((group.names[0] for group in groups), keys), categories), source
+    if keys is not None and (len(groups) == 1 or not isinstance(keys, Mapping)):
+        return _checked(groups, keys, categories), source
+    given = keys if isinstance(keys, Mapping) else {}
+    named = {name.lower() for name in given if isinstance(name, str)}
+    others = [group for group in groups if not named & {name.lower() for name in group.names}]
+    lists = {group.names[0]: group.public(declared(group), limit_of(group.sql, found)) for group in others}
+    missing = [name for name, values in lists.items() if values is None]
+    if missing and keys is None:
+        raise undeclared_keys(
+            _written(missing, counted),
+            f"keys=[...] (for several a frame or tuples, or a dict {{{missing[0]!r}: [...]}} for all combinations)",
+            "schema= (isin) or df.dprisk.declare(keys=...)",
+        )
+    whole = {**given} if missing else {**lists, **given}
+    return _checked(groups, whole, categories), "declared" if keys is None else source
+
+
+def _written(missing: Sequence[str], counted: str) -> str:
+    """Groups without keys as the query asks for them: the counted one by HISTOGRAM."""
+    grouped = [name for name in missing if name != counted]
+    by = [f"GROUP BY {', '.join(grouped)}"] if grouped else []
+    return " with ".join(by + [f"HISTOGRAM of {counted}"] * (len(grouped) < len(missing)))
+
+
+def _checked(groups: Sequence[Grouping], given: object, categories: Categories) -> tuple[Key, ...]:
+    return key_tuples(
+        given,
+        [group.names[0] for group in groups],
+        lambda place, keys: _typed(keys, groups[place]),
+        lambda keys: _by_name(groups, keys, categories),
+    )
+
+
+def _by_name(groups: Sequence[Grouping], given: Mapping[Any, object], categories: Categories) -> list[object] | None:
+    """The list of each group, under the first of its names that is there; None if one has none."""
+    lists = []
+    left = {name.lower(): listed for name, listed in given.items() if isinstance(name, str)}
+    for group in groups:
+        name = next((name.lower() for name in group.names if name.lower() in left), None)
+        if name is None:
+            return None
+        own = left.pop(name)
+        lists.append(_categories(group, categories) if are_categories(own) else own)
+    return lists
+
+
+def _categories(group: Grouping, categories: Categories) -> Sequence[Any]:
+    """Keys for the word "categories"."""
+    found = categories(group)
+    if found is None:
+        raise ColumnTypeError(
+            f'keys="categories" takes those of a categorical column of one pandas frame, and {group.names[0]} is none: '
+            "list its keys."
+        )
+    return found
+
+
+def _typed(keys: Sequence[Any], group: Grouping) -> Sequence[Any]:
+    """The keys of one group as values of its type; a long list of plain text or integers is not looked at singly."""
+    kinds = set(map(type, keys))
+    if str in kinds:
+        check_encodable(f"a key of {group.names[0]}", keys)
+    if kinds == {str} and group.kind == TEXT:
+        return keys
+    if kinds == {int} and group.type in INTEGERS:
+        low, high = limits(group.type)
+        if low <= min(keys) and max(keys) <= high:
+            return keys
+    return [_as_value(plain_key(key, f"a key of {group.names[0]}"), group) for key in keys]
+
+
+def _as_value(key: Any, group: Grouping) -> Any:
+    """A plain key as a value of the group's type; every kind of missing is None."""
+    if key is None:
+        return None
+    key = calendar_key(key, group.kind, f"a key of {group.names[0]}")
+    kind = kind_of_value(key)
+    if kind == ZONED and group.kind in (DATE, TIME):
+        raise ColumnTypeError(f"a key of {group.names[0]} has a time zone, but the group has none.")
+    if not comparable(kind, group.kind, sql=True):
+        days = kind in (DATE, TIME) and group.kind == TEXT
+        raise ColumnTypeError(
+            f"a key of {group.names[0]} is {kind_phrase(key)}, but the group holds {group.kind}: list keys of its kind"
+            + f", or make dates of it, with TRY_CAST({group.names[0]} AS DATE) or pd.to_datetime in a frame." * days
+            + "." * (not days)
+        )
+    if kind == NUMBER:
+        if group.type in ("DOUBLE", "FLOAT"):
+            if isinstance(key, int) and abs(key) <= 2 ** (24 if group.type == "FLOAT" else 53):
+                return key  # as it was listed
+            return _float(key, group) + 0.0
+        low, high = limits(group.type)
+        if not math.isfinite(key) or key != int(key) or not low <= key <= high:
+            raise ParameterError(f"a key of {group.names[0]} is no {group.type}: no record could have it.")
+        return int(key)
+    if kind in (DATE, TIME):
+        stamp = pd.Timestamp(key)
+        if not datetime.MINYEAR <= stamp.year <= datetime.MAXYEAR:
+            raise ParameterError(f"a key of {group.names[0]} is farther away than the years 1 to 9999.")
+        check_microseconds(stamp, f"a key of {group.names[0]}")
+        return stamp.as_unit("us")
+    return key
+
+
+def _float(key: Any, group: Grouping) -> float:
+    try:
+        return float(np.float32(key) if group.type == "FLOAT" else key)
+    except OverflowError:
+        pass
+    raise ParameterError(f"a key of {group.names[0]} is too large for a float: no record could have it.")
+
+
+_CARRIED = {TEXT: "VARCHAR", TRUTH: "BOOLEAN", DATE: "TIMESTAMP", TIME: "TIMESTAMP"}
+
+
+def key_relation(groups: Sequence[Grouping]) -> str:
+    """The listed keys as a relation with the columns g0, g1, ... and code, made from one list parameter for each "
+    "group."""
+    lists = []
+    for at, group in enumerate(groups):
+        carried = _CARRIED.get(group.kind, "DOUBLE" if group.type in ("DOUBLE", "FLOAT") else "BIGINT")
+        lists.append(f"unnest(CAST(${at + 1} AS {carried}[])) AS g{at}")
+    numbers_ = "unnest(system.main.range(system.main.len($1))) AS code"
+    exact = ' COLLATE "binary"'
+    columns = ", ".join(
+        f"CAST(g{at} AS {group.type}){exact * (group.kind == TEXT)} AS g{at}" for at, group in enumerate(groups)
+    )
+    return f"(SELECT {columns}, code FROM (SELECT {', '.join([*lists, numbers_])}) AS keys_carried) AS keys_listed"
+
+
+def key_lists(keys: Sequence[Key]) -> list[list[Any]]:
+    """The parameters of `key_relation`."""
+    return [_parameters([key[at] for key in keys]) for at in range(len(keys[0]) if keys else 0)]
+
+
+def _parameters(column: list[Any]) -> list[Any]:
+    """The keys of one group as parameters."""
+    if pd.Timestamp not in set(map(type, column)):
+        return column
+    return [part.to_pydatetime() if isinstance(part, pd.Timestamp) else part for part in column]

@@ -1,0 +1,348 @@
+"""Joins of relations: on all columns that say who a person is, or with public tables.
+
+    left  ──> written out ─┐
+                           ├─> one SELECT, each row made of the rows of one person ──> a source like a table
+    right ──> written out ─┘
+
+Whether a column says who a person is depends on the column it is bound to, never on its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pdrisk._model.kinds import DATE, NUMBER, TIME
+from pdrisk._model.nodes import Column, Node, Operation, below
+from pdrisk._sql.expressions.judged_expressions import text
+from pdrisk._sql.owners import PUBLIC, Owners
+from pdrisk._sql.relations.row_scope import Condition, Member, Relation, Rows, column_of, condition
+from pdrisk._sql.relations.written_out import conditions, read_together, written_out
+from pdrisk._sql.syntax.pieces import INTEGERS, Expression, lowered, quoted
+from pdrisk._sql.syntax.tree import Join
+from pdrisk._sql.tables.source import Source
+from pdrisk._sql.tables.sources import Sources
+from pdrisk._sql.tables_elsewhere import NOT_HERE, joined_table, most_alike
+from pdrisk.errors import ParameterError, PdriskError
+
+__all__ = ["check_alike", "conjuncts", "joined", "kept_by", "member_condition", "owners_key"]
+
+
+@dataclass(frozen=True)
+class Nested(Rows):
+    """Scope of a subquery in EXISTS: its own columns, then those around it."""
+
+    inner: Relation
+    outer: Relation
+
+    def column(self, node: Column) -> Expression:
+        """The expression behind a name."""
+        is_inner = self.inner.found(lowered(node.name), tuple(map(lowered, node.qualifiers)))
+        return Rows(self.inner if is_inner else self.outer, {}).column(node)
+
+
+@dataclass(frozen=True, slots=True)
+class _On:
+    """What joins two relations.
+
+    Attributes
+    ----------
+    parts : frozenset of int
+        Which parts of what says who a person is are equal.
+    equal : tuple of (Expression, Expression)
+        What of the first relation equals something of the second.
+    conditions : tuple of Condition
+        What else holds.
+    """
+
+    parts: frozenset[int]
+    equal: tuple[tuple[Expression, Expression], ...]
+    conditions: tuple[Condition, ...]
+
+
+def conjuncts(node: Node | None) -> list[Node]:
+    """The conditions that AND joins."""
+    if node is None:
+        return []
+    if isinstance(node, Operation) and node.symbol == "and":
+        return [each for part in node.parts for each in conjuncts(part)]
+    return [node]
+
+
+def joined(item: Join, left: Relation, right: Relation, sources: Sources, around: Sequence[Node] = ()) -> Relation:
+    """Relation of the rows of two relations that belong together.
+
+    Parameters
+    ----------
+    item : Join
+    left, right : Relation
+    sources : Sources
+    around : sequence of Node
+        The conditions of the WHERE around, which decide what CROSS JOIN and a comma join.
+
+    Raises
+    ------
+    ParameterError
+        If a row would be made of several people's.
+    """
+    taken: set[str] = set()
+    left, right = (written_out(each, sources, taken) for each in (left, right))
+    merged = read_together(left.source, right.source, sources, "JOIN" if item.how == "CROSS" else _word(item.how))
+    pair = Relation(merged, (*left.columns, *right.columns), (), members=(*_members(left), *_members(right)))
+    nodes = list(around) if item.how == "CROSS" else conjuncts(item.condition)
+    on = _on(nodes, Rows(pair, {}), left, right, is_around=item.how == "CROSS")
+    if item.using:
+        on = _using(item.using, merged, left, right)
+    made = _related(left, right, on, item.how, merged)
+    if item.how in ("SEMI", "ANTI"):
+        return made
+    columns = [each for each in right.columns if lowered(each[0]) not in map(lowered, item.using)]
+    found = replace(made, columns=(*left.columns, *columns), members=pair.members, names=())
+    assert found.owners is not None
+    if item.how == "LEFT" or right.owners == PUBLIC or left.owners == PUBLIC:
+        return found
+    return _with_one_key(found, left, right)
+
+
+def kept_by(left: Relation, right: Relation, sources: Sources, *, negated: bool, nodes: Sequence[Node]) -> Relation:
+    """Rows of a relation for which a subquery has a row, or none; ``nodes`` are its conditions."""
+    taken: set[str] = set()
+    left, right = (written_out(each, sources, taken) for each in (left, right))
+    how = "ANTI" if negated else "SEMI"
+    merged = read_together(left.source, right.source, sources, _word(how))
+    pair = Relation(merged, (*left.columns, *right.columns), ())
+    on = _on(nodes, Nested(pair, {}, right, left), left, right, is_around=False)
+    return _related(left, right, on, how, merged)
+
+
+def member_condition(
+    left: Relation, operand: Expression, right: Relation, sources: Sources, *, negated: bool
+) -> Relation:
+    """The rows of a relation whose operand is, or is not, in the one column of another."""
+    if len(right.columns) != 1:
+        raise ParameterError(f"IN compares with one column, but the subquery has {len(right.columns)}.")
+    left = replace(left, columns=(*left.columns, ("operand", operand)))
+    taken: set[str] = set()
+    left, right = (written_out(each, sources, taken) for each in (left, right))
+    *columns, (_, own) = left.columns
+    left = replace(left, columns=tuple(columns))
+    how = "ANTI" if negated else "SEMI"
+    merged = read_together(left.source, right.source, sources, _word(how))
+    on = _equal([(own, right.columns[0][1])], merged, left, right)
+    made = _related(left, right, on, how, merged)
+    if negated:  # of a NULL nobody knows whether it is in it
+        present, rows = Operation("notna", (Column("own"),)), Rows(Relation(made.source, (("own", own),), ()), {})
+        there = own.present if own.may_be_nan else f"({own.sql} IS NOT NULL)"
+        known = Condition(there, f"({own.shown} IS NOT NULL)", False, node=present, rows=rows)
+        made = replace(made, where=(known,))
+    return made
+
+
+def _word(how: str) -> str:
+    return "JOIN" if how == "INNER" else f"{how} JOIN"
+
+
+def _members(relation: Relation) -> tuple[Member, ...]:
+    return relation.members or (Member(relation.names, relation.columns),)
+
+
+def _on(nodes: Sequence[Node], scope: Rows, left: Relation, right: Relation, *, is_around: bool) -> _On:
+    """Conditions of ON; of the conditions around it only equalities of people's ids."""
+    parts: set[int] = set()
+    equal: list[tuple[Expression, Expression]] = []
+    rest: list[Condition] = []
+    for node in nodes:
+        part, sides = None, None
+        if isinstance(node, Operation) and node.symbol == "==":
+            part, sides = _equality(node, scope, left, right, is_around=is_around)
+        if part is not None:
+            parts.add(part)
+        elif not is_around:
+            rest.append(condition(node, scope))
+        if sides is not None:
+            equal.append(sides)
+    return _On(frozenset(parts), tuple(equal), tuple(rest))
+
+
+def _equality(
+    node: Operation, scope: Rows, left: Relation, right: Relation, *, is_around: bool
+) -> tuple[int | None, tuple[Expression, Expression] | None]:
+    """Part of the id that two sides compare, and the sides by relation; None if it is no such equality."""
+    try:
+        sides = [(_side(each, scope, left), text(each, scope)) for each in node.parts]
+    except PdriskError:
+        if is_around:  # of tables that are joined later
+            return None, None
+        raise
+    if {side for side, _ in sides} != {"left", "right"}:
+        return None, None
+    own, other = (next(value for side, value in sides if side == wanted) for wanted in ("left", "right"))
+    return _part(own, other, left, right), (own, other)
+
+
+def _side(node: Node, scope: Rows, left: Relation) -> str:
+    """The relation to which all columns of an expression belong."""
+    found = {scope.column(each).column in left.source.columns for each in below(node) if isinstance(each, Column)}
+    return "" if len(found) != 1 else "left" if found.pop() else "right"
+
+
+def _part(own: Expression, other: Expression, left: Relation, right: Relation) -> int | None:
+    """The part of the id that both columns are.
+
+    Raises
+    ------
+    ParameterError
+        If both are the same part, and of types that do not compare as they are.
+    """
+    ours, theirs = owners_key(left), owners_key(right)
+    if own.column not in ours or other.column not in theirs or ours.index(own.column) != theirs.index(other.column):
+        return None
+    check_alike(left, own.column, right, other.column)
+    return ours.index(own.column)
+
+
+def owners_key(relation: Relation) -> tuple[str, ...]:
+    """Columns that say who a person is, of a relation that is written out."""
+    assert relation.owners is not None
+    return relation.owners.key
+
+
+def check_alike(left: Relation, own: str, right: Relation, other: str) -> None:
+    """Refuse ids that would be compared after a cast."""
+    both = first, second = left.source.columns[own], right.source.columns[other]
+    if first != second and not (first in INTEGERS and second in INTEGERS):
+        advice = ' A frame with missing ids makes DOUBLE of integers: use astype("Int64").' if "DOUBLE" in both else ""
+        raise ParameterError(
+            f"{own} of {left.source.name} is {first} and {other} of {right.source.name} is {second}: ids are compared "
+            f"as they are, since a cast could make one person of two. Store both in one type.{advice}"
+        )
+
+
+def _using(names: Sequence[str], merged: Source, left: Relation, right: Relation) -> _On:
+    pairs = []
+    for name in names:
+        found = [Rows(each, {}).column(Column(name)) for each in (left, right)]
+        pairs.append((found[0], found[1]))
+    return _equal(pairs, merged, left, right)
+
+
+def _equal(pairs: Sequence[tuple[Expression, Expression]], merged: Source, left: Relation, right: Relation) -> _On:
+    """Condition that all of these are equal on both sides."""
+    node = Operation("==", (Column("own"), Column("other")))
+    parts: set[int] = set()
+    rest: list[Condition] = []
+    for own, other in pairs:
+        part = _part(own, other, left, right)
+        if part is None:
+            rest.append(condition(node, Rows(Relation(merged, (("own", own), ("other", other)), ()), {})))
+        else:
+            parts.add(part)
+    return _On(frozenset(parts), tuple(pairs), tuple(rest))
+
+
+def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source) -> Relation:
+    """Relation of the join, with the columns of the first."""
+    ours, theirs = left.owners, right.owners
+    assert ours is not None and theirs is not None
+    written = [each.sql for each in on.conditions]
+    written += [f"({quoted(ours.key[at])} = {quoted(theirs.key[at])})" for at in sorted(on.parts)]
+    clause = "LEFT JOIN" if how == "LEFT" else f"{how} JOIN" if how in ("SEMI", "ANTI") else "JOIN"
+    said = " AND ".join(written) or "true"
+    sql = f"(SELECT * FROM {left.source.text} AS first_rows {clause} {right.source.text} AS second_rows ON ({said}))"
+    kept = how in ("SEMI", "ANTI")
+    source = replace(merged, sql=f"{sql} AS joined_rows", columns=left.source.columns if kept else merged.columns)
+    if left.source.elsewhere is not None:
+        persons = ((ours.key[at], theirs.key[at]) for at in sorted(on.parts))
+        table = joined_table(left.source, right.source, merged, how, persons, on.conditions)
+        source = replace(source, sql=NOT_HERE, meant=source.sql, elsewhere=table)
+    inside = (*left.inside, *_shown(right, on, how))
+    return replace(left, source=source, owners=_owners(left, right, on, how), inside=inside)
+
+
+def _shown(right: Relation, on: _On, how: str) -> tuple[Condition, ...]:
+    """The second relation and ON as people read them."""
+    found = (*right.inside, *on.conditions)
+    if how not in ("SEMI", "ANTI", "LEFT"):
+        return found
+    words = {"SEMI": "EXISTS", "ANTI": "NOT EXISTS", "LEFT": "LEFT JOIN"}[how]
+    shown = f"{words} ({right.source.name}{conditions(each.shown for each in found)})"
+    return (Condition("", shown, any(each.given for each in found)),)
+
+
+def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
+    """Owners of the join, and the largest number of rows of one person."""
+    ours, theirs = left.owners, right.owners
+    assert ours is not None and theirs is not None
+    kept, optional = how in ("SEMI", "ANTI"), how == "LEFT"
+    if theirs.is_public:
+        if ours.is_public or kept:
+            return ours
+        factor = None if ours.most is None else _largest(right, [other for _, other in on.equal])
+        found = ours.times(factor).with_constant(right.source.columns)
+    elif ours.is_public:
+        if kept or optional:
+            raise ParameterError(
+                f"{_word(how)} keeps the rows of {left.source.name}, which is public, by whether somebody is in "
+                f"{right.source.name}: write the table of people first."
+            )
+        factor = None if theirs.most is None else _largest(left, [own for own, _ in on.equal])
+        found = theirs.times(factor).with_constant(left.source.columns)
+    elif on.parts != frozenset(range(len(ours.key))):
+        equal = " AND ".join(f"{own} = {other}" for own, other in zip(ours.key, theirs.key, strict=True))
+        raise ParameterError(
+            f"{left.source.name} and {right.source.name} are joined on something else than who a person is, so that "
+            f"others would decide how often somebody counts: write ON {equal} (or USING), joined with more by AND, "
+            "between the columns as they are stored; or declare a table without people in it with public=."
+        )
+    elif kept:
+        return ours
+    else:
+        found = ours.times(theirs.most, is_proven=theirs.is_proven)
+        if ours.most == 1 and theirs.extra:
+            found = replace(found, extra=theirs.extra)
+        if not optional or not on.conditions:  # else of one person's rows some may have found others
+            found = replace(found, constant=found.constant | theirs.constant)
+    return found
+
+
+def _largest(public: Relation, equal: Sequence[Expression]) -> int:
+    """Largest number of a public table's rows that match one row, counted there as they are compared."""
+    if public.source.elsewhere is not None:
+        return most_alike(public.source, [column for each in equal if (column := each.column) is not None])
+    import duckdb
+
+    groups = [_compared(each) for each in equal]
+    counted = f"SELECT system.main.count(*) AS n FROM {public.source.sql} AS public_rows"
+    if groups:
+        counted += f"{conditions(f'{each} IS NOT NULL' for each in groups)} GROUP BY {', '.join(groups)}"
+    try:
+        rows = public.source.connection.execute(f"SELECT system.main.max(n) FROM ({counted}) AS numbers").fetchall()
+    except duckdb.Error as error:
+        failure = type(error).__name__
+    else:
+        return max(1, rows[0][0] or 0)
+    raise ParameterError(f"the public table {public.source.name} cannot be read ({failure}): see whether it is whole.")
+
+
+def _compared(value: Expression) -> str:
+    """Expression that is equal wherever a comparison could take the values for equal."""
+    if value.kind == NUMBER:
+        return value.double
+    return f"CAST({value.sql} AS TIMESTAMP)" if value.kind in (DATE, TIME) else value.sql
+
+
+def _with_one_key(found: Relation, left: Relation, right: Relation) -> Relation:
+    """The relation in which the second table's ids are those of the first, unchanged."""
+    ours, theirs = owners_key(left), owners_key(right)
+
+    def same(value: Expression) -> Expression:
+        if value.column not in theirs:
+            return value
+        first = ours[theirs.index(value.column)]
+        return column_of(first, found.source.columns[first], found.source)
+
+    def moved(columns: Sequence[tuple[str, Expression]]) -> tuple[tuple[str, Expression], ...]:
+        return tuple((label, same(value)) for label, value in columns)
+
+    members = tuple(Member(each.names, moved(each.columns)) for each in found.members)
+    return replace(found, columns=moved(found.columns), members=members)

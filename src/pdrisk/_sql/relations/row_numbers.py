@@ -1,0 +1,171 @@
+"""Numbered rows of each person: window functions over the person, in an order without ties.
+
+Rows that no column tells apart are the same to everything after, so whichever comes first changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.nodes import Column, Constant, Node, Window, below, is_given, mapped
+from pdrisk._sql.expressions.windows import ABOUT_RECORDS, of_rows
+from pdrisk._sql.owners import Owners
+from pdrisk._sql.relations.joins import conjuncts
+from pdrisk._sql.relations.row_scope import Relation, Rows, aliases_of, column_of, condition, named, starred
+from pdrisk._sql.relations.written_out import unused, written_out
+from pdrisk._sql.syntax.headings import heading
+from pdrisk._sql.syntax.pieces import Expression, lowered, quoted
+from pdrisk._sql.syntax.tree import Select, Star
+from pdrisk._sql.tables.sources import Sources
+from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
+from pdrisk.errors import ParameterError
+
+__all__ = ["has_windows", "limited", "numbered"]
+
+NUMBERS = ("row_number", "rank", "dense_rank")
+BESIDE = ("lag", "lead")
+#: The SQL types of what is found beside a row; a number has that of its function.
+COMPARED = {NUMBER: "", TEXT: "VARCHAR", DATE: "DATE", TIME: "TIMESTAMP", TRUTH: "BOOLEAN"}
+CALL = DuckDBDialect().call
+
+
+def has_windows(select: Select) -> bool:
+    """Whether a SELECT reads other rows than its own."""
+    return select.qualify is not None or any(
+        isinstance(part, Window) for node in _items(select) for part in below(node)
+    )
+
+
+def _items(select: Select) -> list[Node]:
+    return [item for item, _ in select.items if not isinstance(item, Star)]
+
+
+def limited(owners: Owners, where: Node | None, scope: Rows) -> Owners:
+    """Owners of the rows that a condition keeps; the condition may limit the rows' numbers."""
+    for node in conjuncts(where):
+        match node:
+            case _ if not owners.numbers:
+                return owners
+            case Column() | Constant():
+                continue
+            case _:
+                most = _most(node, owners, scope)
+                owners = owners if most is None else owners.limited(most)
+    return owners
+
+
+def _most(node: Node, owners: Owners, scope: Rows) -> int | None:
+    """Largest number of a person's rows with such a number; None for other conditions."""
+    parts = getattr(node, "parts", ())
+    match getattr(node, "symbol", ""), parts:
+        case ("==" | "<=" | "<") as symbol, (Column() as column, Constant(int() as value)) if value is not True:
+            if scope.column(column).column in owners.numbers:
+                return 1 if symbol == "==" else max(1, value - (symbol == "<"))
+    return None
+
+
+def numbered(select: Select, relation: Relation, sources: Sources, label_of: str) -> Relation:
+    """Relation of a subquery that numbers the rows of each person, or reads the neighbours of a row.
+
+    Parameters
+    ----------
+    select : Select
+    relation : Relation
+        What its FROM gives.
+    sources : Sources
+    label_of : str
+        What expressions without a name are called.
+
+    Raises
+    ------
+    ParameterError
+        If a window looks at rows of several people, or is none of `NUMBERS` and `BESIDE`.
+    """
+    aliases = aliases_of(select)
+    if select.where is not None:
+        relation = replace(relation, where=(*relation.where, condition(select.where, Rows(relation, aliases))))
+    taken: set[str] = set()
+    base = written_out(relation, sources, taken)
+    assert base.owners is not None
+    nodes = [*_items(select), *([] if select.qualify is None else [select.qualify])]
+    windows = list(dict.fromkeys(part for node in nodes for part in below(node) if isinstance(part, Window)))
+    names = {window: unused(heading(window), (), taken) for window in windows}
+    written, numbers, types = [], set[str](), dict[str, str]()
+    for window, name in names.items():
+        number, is_number = _written(window, base, sources)
+        written.append(f"CAST({number.sql} AS {number.type}) AS {quoted(name)}")
+        types[name] = number.type
+        numbers |= {name} if is_number else set()
+    source = replace(
+        base.source,
+        sql=f"(SELECT *, {', '.join(written)} FROM {base.source.sql} AS rows_of_people) AS rows_numbered",
+        columns={**base.source.columns, **types},
+    )
+    added = tuple(
+        (name, replace(column_of(name, types[name], source), given=is_given(window))) for window, name in names.items()
+    )
+    owners = replace(base.owners, numbers=base.owners.numbers | numbers)
+    whole = replace(base, source=source, owners=owners)
+    rows = Rows(replace(whole, columns=(*whole.columns, *added)), {})
+
+    def placed(node: Node) -> Node:
+        return Column(names[node]) if isinstance(node, Window) else mapped(node, placed)
+
+    def columns() -> Iterator[tuple[str, Expression]]:
+        for item, alias in select.items:
+            if isinstance(item, Star):
+                yield from starred(item, *whole.starred(item.table), lambda node: named(placed(node), rows))
+            else:
+                label = alias or (item.name if isinstance(item, Column) else label_of)
+                yield label, named(placed(item), rows)
+
+    found = replace(whole, columns=tuple(columns()), names=(), members=())
+    if select.qualify is None:
+        return found
+    kept = placed(_without_aliases(select.qualify, aliases))
+    return replace(found, where=(condition(kept, rows),), owners=limited(owners, kept, rows))
+
+
+def _without_aliases(node: Node, aliases: dict[str, Node]) -> Node:
+    """QUALIFY with windows instead of their aliases."""
+    if isinstance(node, Column) and not node.qualifiers and isinstance(aliases.get(lowered(node.name)), Window):
+        return aliases[lowered(node.name)]
+    return node if isinstance(node, Window) else mapped(node, lambda each: _without_aliases(each, aliases))
+
+
+def _written(window: Window, base: Relation, sources: Sources) -> tuple[Expression, bool]:
+    """Window as SQL, and whether it numbers the rows of each person."""
+    assert base.owners is not None
+    rows, call = Rows(base, {}), window.function
+    by = [named(each, rows).column for each in window.partitions]
+    if base.owners.is_public or not set(base.owners.key) <= set(by) or None in by:
+        raise ParameterError(f"{ABOUT_RECORDS}, unless they are those of one person: write PARTITION BY the person.")
+    understood = call.name in BESIDE or (call.name in NUMBERS and not call.arguments)
+    if not understood or call.condition is not None or call.distinct or window.frame or not window.order:
+        raise ParameterError(
+            f"{heading(window)}: of the rows of one person ROW_NUMBER, RANK, DENSE_RANK, LAG and LEAD are understood, "
+            "with ORDER BY."
+        )
+    found = of_rows(call.name, [named(each, rows) for each in call.arguments], CALL)
+    if found.kind not in COMPARED:
+        raise ParameterError(f"{heading(window)} of {found.kind} is not understood: make text, numbers or dates of it.")
+    order = [f"{named(each, rows).clean} {sources.settings.order(how)}" for each, how in window.order]
+    if call.name not in ("rank", "dense_rank"):
+        order += [f"{each} ASC NULLS LAST" for name in base.source.columns for each in _told_apart(name, base)]
+    partition = ", ".join(quoted(str(name)) for name in by)
+    sql = f"{found.sql} OVER (PARTITION BY {partition} ORDER BY {', '.join(order)})"
+    is_number = call.name == "row_number" and set(by) == set(base.owners.key)
+    return replace(found, sql=sql, type=COMPARED[found.kind] or found.type), is_number
+
+
+def _told_apart(name: str, base: Relation) -> list[str]:
+    """Expression that differs for different values of a column, also for 0 and -0."""
+    sql_type, column = base.source.columns[name], quoted(name)
+    value = column_of(name, sql_type, base.source)
+    if value.kind == NUMBER:
+        return [column, CALL("signbit", column)] if sql_type in ("DOUBLE", "FLOAT") else [column]
+    if value.kind == TEXT:
+        return [value.sql]
+    return [column] if value.kind in (DATE, TIME, TRUTH) else [f"CAST({column} AS VARCHAR)"]

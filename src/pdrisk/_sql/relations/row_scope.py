@@ -1,0 +1,289 @@
+"""Rows of a relation: its columns as expressions, the conditions that hold, and the names that SQL has for them."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pandas as pd
+
+from pdrisk._model.declared.missing_codes import Asked, asked_for_code
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME
+from pdrisk._model.nearest import unknown_column
+from pdrisk._model.nodes import Call, Column, Node, Operation, below, is_given
+from pdrisk._sql.expressions.allowed_functions import check_clock
+from pdrisk._sql.expressions.days import day_of
+from pdrisk._sql.expressions.judged_expressions import text, truth
+from pdrisk._sql.expressions.where_values import Limit, limits
+from pdrisk._sql.owners import Owners
+from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
+from pdrisk._sql.syntax.headings import heading
+from pdrisk._sql.syntax.pieces import INTEGERS, Expression, kind_of_type, lowered, number, quoted, written_constant
+from pdrisk._sql.syntax.ranges import ANYTHING
+from pdrisk._sql.syntax.tree import Select, Star
+from pdrisk._sql.tables.source import Source
+from pdrisk.errors import ParameterError, UnknownColumnError
+
+__all__ = ["Condition", "Member", "Relation", "Rows", "aliases_of", "column_of", "condition", "named", "starred"]
+
+Columns = tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A row-wise condition: which records are kept.
+
+    Attributes
+    ----------
+    sql : str
+    shown : str
+        For people, with the names of parameters instead of their values.
+    given : bool
+        Whether the value of a parameter is in it.
+    limits : callable
+        What it says of single expressions.
+    node, rows : Node and Rows, or None
+        As it is written, and what names mean in it.
+    """
+
+    sql: str
+    shown: str
+    given: bool
+    limits: Callable[[], Iterator[Limit]] = field(default=lambda: iter(()), compare=False, repr=False)
+    node: Node | None = field(default=None, compare=False, repr=False)
+    rows: Rows | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Table of a join: its qualifiers and columns."""
+
+    names: tuple[str, ...]
+    columns: Columns
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Relation of FROM: one record for each record of the source that ``where`` keeps.
+
+    Attributes
+    ----------
+    source : Source
+    columns : tuple of (str, Expression)
+        In order; names may repeat.
+    names : tuple of str
+        What may stand before a column's name, the outermost first.
+    owned, where : tuple of Condition
+        All of them hold: those of the owner's views, and those of the query's own subqueries.
+    members : tuple of Member
+        The tables of a join, whose columns have names of their own.
+    owners : Owners or None
+        Whose records these are, of a source that pdrisk wrote out of others; of one table its declaration says it.
+    inside : tuple of Condition
+        What the source has in it already.
+    """
+
+    source: Source
+    columns: Columns
+    names: tuple[str, ...]
+    owned: tuple[Condition, ...] = ()
+    where: tuple[Condition, ...] = ()
+    members: tuple[Member, ...] = ()
+    owners: Owners | None = None
+    inside: tuple[Condition, ...] = ()
+
+    def found(self, name: str, qualifiers: tuple[str, ...]) -> list[Expression]:
+        """Columns of a name and its qualifiers, all in lower case."""
+        if not self.members or not qualifiers:
+            fits = not qualifiers or _ends(self.names, qualifiers)
+            return [value for label, value in self.columns if fits and lowered(label) == name]
+        fitting = [member for member in self.members if _ends(member.names, qualifiers)]
+        if len(fitting) > 1:
+            raise ParameterError(f"several tables of FROM are named {'.'.join(qualifiers)!r}: give each an alias.")
+        return [value for member in fitting for label, value in member.columns if lowered(label) == name]
+
+    def starred(self, table: str) -> tuple[Columns, tuple[str, ...]]:
+        """Columns of ``table.*``, or of all, with the names they are found under."""
+        fitting = [each for each in self.members if table and _ends(each.names, (lowered(table),))]
+        return (fitting[0].columns, fitting[0].names) if len(fitting) == 1 else (self.columns, self.names)
+
+
+def _ends(names: tuple[str, ...], qualifiers: tuple[str, ...]) -> bool:
+    own = tuple(map(lowered, names))
+    return own[len(own) - len(qualifiers) :] == qualifiers
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The scope of row-wise expressions: columns of a relation, then aliases of the SELECT list."""
+
+    relation: Relation
+    aliases: Mapping[str, Node]
+    of_people = True
+
+    @property
+    def untyped(self) -> frozenset[str]:
+        """Columns of Python objects."""
+        return self.relation.source.untyped
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        """Columns of numbers whose type one more record could change: those of frames and files."""
+        source = self.relation.source
+        if source.is_table:
+            return source.whole
+        return frozenset(name for name, sql_type in source.columns.items() if kind_of_type(sql_type) == NUMBER)
+
+    @property
+    def zone(self) -> str:
+        """Time zone by which times with a zone are read."""
+        return self.relation.source.zone
+
+    def order(self, how: str) -> str:
+        """Empty: nothing orders people."""
+        raise AssertionError(how)
+
+    def windowed(self, found: Expression) -> Expression:
+        """Refused: windows do not look at people."""
+        raise AssertionError(found)
+
+    def known(self, node: Node) -> Expression | None:
+        """A column, or the error for what looks at several records."""
+        if isinstance(node, Call) and node.name in AGGREGATES:
+            raise ParameterError(
+                f"{node.name} cannot be used where a single record is read: aggregates belong in SELECT, HAVING "
+                "and ORDER BY, and nothing can be aggregated twice."
+            )
+        return self.column(node) if isinstance(node, Column) else None
+
+    def column(self, node: Column) -> Expression:
+        """The expression behind a name."""
+        name = lowered(node.name)
+        qualifiers = tuple(map(lowered, node.qualifiers))
+        found = self.relation.found(name, qualifiers)
+        if found:
+            if len(found) > 1:
+                raise ParameterError(f"several columns of FROM are named {node.name!r}: give them different names.")
+            return self._ranged(found[0])
+        if not qualifiers and name in self.aliases:
+            return named(self.aliases[name], self.without(name))
+        if not qualifiers and name != "age":  # of a person, not of time
+            check_clock(name)
+        error = unknown_column(node.path, [label for label, _ in self.relation.columns])
+        if node.in_quotes:
+            error = UnknownColumnError(f"{error} Write text in single quotes: {written_constant(node.name)}.")
+        error.path = (*node.qualifiers, node.name)
+        raise error
+
+    def without(self, alias: str) -> Rows:
+        """Scope for the expression of an alias, without the alias itself."""
+        return Rows(self.relation, {name: value for name, value in self.aliases.items() if name != alias})
+
+    def _ranged(self, found: Expression) -> Expression:
+        """A number with the declared range of its column, which is looked up only where it is used."""
+        if found.kind != NUMBER or found.column is None or found.range != ANYTHING:
+            return found
+        return replace(found, range=self.relation.source.range_of(found.column))
+
+
+def aliases_of(select: Select) -> dict[str, Node]:
+    """Aliases of a SELECT list, in lower case."""
+    return {lowered(alias): item for item, alias in select.items if alias and not isinstance(item, Star)}
+
+
+def named(node: Node, scope: Rows) -> Expression:
+    """SQL of a node, and its text for people."""
+    found = text(node, scope)
+    given = is_given(node) or any(isinstance(part, Column) and scope.column(part).given for part in below(node))
+    day = None if given else day_of(node, scope)
+    return replace(found, shown=heading(node, lambda column: scope.column(column).shown), given=given, day=day)
+
+
+def column_of(name: str, sql_type: str, source: Source) -> Expression:
+    """Column of a source, in the few types that expressions know."""
+    sql, kind = quoted(name), kind_of_type(sql_type)
+    if kind == TEXT:
+        # The labels of an ENUM may be people's values: their order is no column's, and DuckDB writes them into errors.
+        sql = f"CAST({sql} AS VARCHAR)" if sql_type != "VARCHAR" else sql
+        return Expression(sql, TEXT, "VARCHAR", name, shown=quoted(name))
+    if sql_type in ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"):
+        # DuckDB 1 fails where TRY_CAST should give NULL.
+        return Expression(f"TRY(TRY_CAST({sql} AS TIMESTAMP))", TIME, "TIMESTAMP", name, shown=quoted(name))
+    if name in source.whole:
+        whole = sql_type in INTEGERS
+        return Expression(f"CAST({sql} AS DOUBLE)", NUMBER, "DOUBLE", name, shown=quoted(name), never_nan=whole)
+    found = number(sql, sql_type, name) if kind == NUMBER else Expression(sql, kind, sql_type, name)
+    return replace(found, shown=quoted(name))
+
+
+def condition(node: Node, scope: Rows) -> Condition:
+    """Condition of a WHERE."""
+    _check_codes(node, scope)
+    found = truth(named(node, scope), "WHERE")
+    return Condition(found.condition, found.shown, found.given, lambda: limits(node, scope), node, scope)
+
+
+def _check_codes(node: Node, scope: Rows) -> None:
+    """Refuse to ask for a missing code: it is NULL when the filter sees it."""
+    source = scope.relation.source
+    asked = _asked(node, scope) if source.declared.speak_of_codes else ()
+    if said := asked_for_code(asked, lambda column: source.known(column).missing, "{} IS NULL, or IS NOT NULL"):
+        raise ParameterError(said)
+
+
+def _asked(node: Node, scope: Rows) -> Iterator[Asked]:
+    if not isinstance(node, Operation):
+        return
+    if node.symbol in ("and", "or"):
+        for part in node.parts:
+            yield from _asked(part, scope)
+    elif node.symbol in ("==", "in"):
+        found = [text(part, scope) for part in node.parts]
+        for column in found:
+            for raw, one in zip(node.parts, found, strict=True):
+                if (name := column.column) is not None and one.constant:
+                    shown = heading(raw) if is_given(raw) else repr(one.value)
+                    written = name if name.isidentifier() else quoted(name)
+                    yield name, _as_code(one.value, column.kind), written, shown
+
+
+def _as_code(value: object, kind: str) -> object:
+    """A constant in the form of codes: a date beside dates as a Timestamp."""
+    if kind not in (DATE, TIME) or not isinstance(value, str | datetime.date):
+        return value
+    try:
+        return pd.Timestamp(value)
+    except ValueError:
+        return value
+
+
+def starred(
+    star: Star,
+    columns: Sequence[tuple[str, Expression]],
+    names: Sequence[str],
+    made: Callable[[Node], Expression],
+) -> Iterator[tuple[str, Expression]]:
+    """Columns of a star.
+
+    Parameters
+    ----------
+    star : Star
+    columns : sequence of (str, Expression)
+        Those of FROM.
+    names : sequence of str
+        What may stand before a column's name, the outermost first.
+    made : callable
+        Makes an expression of what REPLACE says.
+    """
+    if star.table and lowered(star.table) not in map(lowered, names[-1:]):
+        raise ParameterError(f"unknown table {star.table!r} before the star.")
+    labels = {lowered(label) for label, _ in columns}
+    excluded, replaced = set(map(lowered, star.excluded)), {lowered(k): v for k, v in star.replaced.items()}
+    if unknown := sorted((excluded | set(replaced)) - labels):
+        raise unknown_column(unknown[0], [label for label, _ in columns])
+    for label, value in columns:
+        if lowered(label) in replaced:
+            yield label, made(replaced[lowered(label)])
+        elif lowered(label) not in excluded:
+            yield label, value

@@ -1,0 +1,109 @@
+"""UNION ALL of relations: each row is still that of one person, who has at most the rows of all parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+from pdrisk._model.declared.declarations import Declarations
+from pdrisk._model.kinds import NUMBER, TEXT
+from pdrisk._sql.owners import PUBLIC, Owners
+from pdrisk._sql.relations.joins import check_alike, owners_key
+from pdrisk._sql.relations.row_scope import Condition, Relation, column_of
+from pdrisk._sql.relations.written_out import read_together, unused, written_out
+from pdrisk._sql.syntax.pieces import Expression, quoted
+from pdrisk._sql.tables.source import Source
+from pdrisk._sql.tables.sources import Sources
+from pdrisk.errors import ParameterError
+
+__all__ = ["united"]
+
+
+def united(relations: Sequence[Relation], sources: Sources) -> Relation:
+    """Rows of all parts, under the names of the first.
+
+    Raises
+    ------
+    ParameterError
+        If they do not fit together, or some are public and others not.
+    """
+    return reduce(lambda left, right: _pair(left, right, sources), relations)
+
+
+def _pair(left: Relation, right: Relation, sources: Sources) -> Relation:
+    left, right = (written_out(each, sources, set()) for each in (left, right))
+    ours, theirs = owners_key(left), owners_key(right)
+    if len(left.columns) != len(right.columns):
+        raise ParameterError(
+            f"UNION ALL puts {len(left.columns)} columns over {len(right.columns)}: select as many in each part."
+        )
+    if bool(ours) != bool(theirs):
+        raise ParameterError("UNION ALL of public rows and those of people: whose they are would be lost.")
+    merged = read_together(left.source, right.source, sources, "UNION ALL")
+    taken: set[str] = set()
+    names, firsts, seconds, types = [], [], [], []
+    keys = [unused(name, (), taken) for name in ours]
+    for name, first_key, second_key in zip(keys, ours, theirs, strict=True):
+        check_alike(left, first_key, right, second_key)
+        names.append(name)
+        firsts.append(quoted(first_key))
+        seconds.append(quoted(second_key))
+        types.append(left.source.columns[first_key])
+    columns: list[tuple[str, str]] = []
+    for (label, own), (_, other) in zip(left.columns, right.columns, strict=True):
+        if own.column in ours and other.column in theirs and ours.index(own.column) == theirs.index(other.column):
+            columns.append((label, keys[ours.index(own.column)]))
+            continue
+        name = unused(label, (), taken)
+        first, second, sql_type = _alike(label, own, other, left.source, right.source)
+        names.append(name)
+        firsts.append(first)
+        seconds.append(second)
+        types.append(sql_type)
+        columns.append((label, name))
+    selects = [
+        f"SELECT {', '.join(f'{sql} AS {quoted(name)}' for sql, name in zip(listed, names, strict=True))} "
+        f"FROM {each.source.sql} AS part_of_union"
+        for listed, each in ((firsts, left), (seconds, right))
+    ]
+    source = replace(
+        merged, sql=f"({' UNION ALL '.join(selects)}) AS united_rows", columns=dict(zip(names, types, strict=True)),
+        declared=Declarations(), untyped=frozenset(), whole=frozenset(), is_table=False, stated=left.source.stated,
+    )  # fmt: skip
+    assert left.owners is not None and right.owners is not None
+    rows = (left.owners.most, right.owners.most)
+    most = None if rows[0] is None or rows[1] is None else rows[0] + rows[1]
+    shown = ((label, column_of(name, source.columns[name], source)) for label, name in columns)
+    return Relation(
+        source,
+        tuple((label, replace(value, shown=quoted(label))) for label, value in shown),
+        left.names,
+        owners=Owners(tuple(keys), most) if ours else PUBLIC,
+        inside=_shown(left, right),
+    )
+
+
+def _shown(left: Relation, right: Relation) -> tuple[Condition, ...]:
+    """Conditions on the rows of each part, for people."""
+    parts = (left.inside, right.inside)
+    if not any(parts):
+        return ()
+    said = [" AND ".join(each.shown for each in part) or "true" for part in parts]
+    return (Condition("", f"({said[0]} UNION ALL {said[1]})", any(each.given for part in parts for each in part)),)
+
+
+def _alike(label: str, own: Expression, other: Expression, left: Source, right: Source) -> tuple[str, str, str]:
+    """Two columns in one type, and this type."""
+    first, second = left.columns[str(own.column)], right.columns[str(other.column)]
+    if own.kind == other.kind == NUMBER:
+        if first == second and not {own.column, other.column} & (left.whole | right.whole):
+            return quoted(str(own.column)), quoted(str(other.column)), first
+        return own.double, other.double, "DOUBLE"
+    if own.kind == other.kind == TEXT:
+        return own.sql, other.sql, "VARCHAR"
+    if first != second:
+        raise ParameterError(
+            f"UNION ALL puts {label} over a column of another type, {first} over {second}: cast one of them."
+        )
+    return quoted(str(own.column)), quoted(str(other.column)), first

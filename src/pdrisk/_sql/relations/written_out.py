@@ -1,0 +1,226 @@
+"""Relations written out as a SELECT of their own, which joins, unions and groups then read like a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pdrisk._core.universe import Universe
+from pdrisk._model.declared.declarations import Declaration, Declarations
+from pdrisk._model.kinds import TEXT
+from pdrisk._sql.owners import Owners
+from pdrisk._sql.relations.dry_run import types
+from pdrisk._sql.relations.row_scope import Member, Relation, column_of
+from pdrisk._sql.syntax.pieces import Expression, kind_of_type, lowered, may_be_nan, quoted
+from pdrisk._sql.tables.codes_in_sql import relation_without_codes
+from pdrisk._sql.tables.parquet_meanings import as_remembered
+from pdrisk._sql.tables.source import Source
+from pdrisk._sql.tables.sources import Sources
+from pdrisk._sql.tables_elsewhere import NOT_HERE, written_table
+from pdrisk.engines.sql.summary.summary_plan import INFINITY
+from pdrisk.errors import ParameterError
+
+__all__ = ["conditions", "owners_of", "read_together", "unused", "written_out"]
+
+
+def owners_of(relation: Relation, sources: Sources) -> Owners:
+    """Owners of a relation's rows.
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError
+        If it is one table, and nobody said who its people are, or that it is public.
+    """
+    return relation.owners if relation.owners is not None else sources.owners(relation.source)
+
+
+def conditions(texts: Iterable[str]) -> str:
+    """WHERE clause, if there are conditions."""
+    joined = " AND ".join(texts)
+    return f" WHERE {joined}" if joined else ""
+
+
+def unused(label: str, names: Sequence[str], taken: set[str]) -> str:
+    """A name like the label that no other column has; it counts as taken from now on."""
+    found, at = label, 1
+    if lowered(found) in taken and names:
+        found = f"{names[-1]}.{label}"
+    while lowered(found) in taken:
+        at += 1
+        found = f"{label} {at}"
+    taken.add(lowered(found))
+    return found
+
+
+@dataclass
+class _Columns:
+    """The columns that are written out, each once."""
+
+    relation: Relation
+    taken: set[str]
+    stated: Mapping[str, Universe]
+    names: dict[str, str] = field(default_factory=dict)  # by the SQL that they have in the relation
+    read: dict[str, Expression] = field(default_factory=dict)  # by the new name
+    given: dict[str, Universe] = field(default_factory=dict)
+
+    def place(self, label: str, value: Expression, names: Sequence[str]) -> str:
+        """The new name of a column."""
+        sql = value.sql if value.column is None else quoted(value.column)
+        if sql not in self.names:
+            self.names[sql] = unused(label, names, self.taken)
+            self.read[self.names[sql]] = value
+            name = lowered(label)
+            own = self.relation.source.stated
+            if name in self.stated:
+                self.given[lowered(self.names[sql])] = self.stated[name]
+            elif value.column is not None and lowered(value.column) in own:
+                self.given[lowered(self.names[sql])] = own[lowered(value.column)]
+        return self.names[sql]
+
+
+def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relation:
+    """The relation as a source of its own, whose columns have unique names.
+
+    Rows of nobody known are left out. Every column that says who a person is is there, named by the query or not.
+
+    Parameters
+    ----------
+    relation : Relation
+    sources : Sources
+    taken : set of str
+        Names in lower case that are in use; those of the new columns come to them.
+    """
+    owners, old, first = owners_of(relation, sources), relation.source, len(taken)
+    columns = _Columns(relation, taken, sources.stated)
+    for label, value in relation.columns:
+        columns.place(label, value, relation.names)
+    for member in relation.members:
+        for label, value in member.columns:
+            columns.place(label, value, member.names)
+    for name in (*owners.key, *owners.extra, *sorted(owners.constant | owners.numbers)):
+        columns.place(name, Expression(quoted(name), kind_of_type(old.columns[name]), column=name), relation.names)
+    made, found = _source(columns, old, owners.key)
+    kept = [each.sql for each in (*relation.owned, *relation.where)]
+    kept += [_is_known(name, old.columns[name]) for name in owners.key]
+    said = " ".join((*found, *kept))
+    missing = old.codes(said)
+    inner = relation_without_codes(old.text, old.columns, missing)
+    made = replace(made, sql=f"(SELECT {', '.join(found)} FROM {inner}{conditions(kept)})")
+    if old.elsewhere is not None:
+        there = written_table(relation, columns.read, owners.key, first)
+        made = replace(made, sql=NOT_HERE, meant=made.sql, elsewhere=there)
+
+    def moved(label: str, value: Expression) -> tuple[str, Expression]:
+        name = columns.names[value.sql if value.column is None else quoted(value.column)]
+        new = column_of(name, made.columns[name], made)
+        shown = quoted(name) if value.column is not None else value.shown
+        return label, replace(new, shown=shown, given=value.given, range=value.range, values=value.values)
+
+    def renamed(names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(columns.names[quoted(name)] for name in names)
+
+    return Relation(
+        made,
+        tuple(moved(*each) for each in relation.columns),
+        relation.names,
+        members=tuple(Member(each.names, tuple(moved(*one) for one in each.columns)) for each in relation.members),
+        owners=Owners(
+            renamed(owners.key),
+            owners.most,
+            renamed(owners.extra),
+            frozenset(renamed(owners.constant)),
+            frozenset(renamed(owners.numbers)),
+            owners.is_proven,
+        ),
+        inside=(
+            *relation.inside,
+            *(replace(each, limits=lambda: iter(())) for each in (*relation.owned, *relation.where)),
+        ),
+    )
+
+
+def _source(columns: _Columns, old: Source, key: Sequence[str]) -> tuple[Source, list[str]]:
+    """The new source except its SQL, and its SELECT list."""
+    made = {name: value for name, value in columns.read.items() if value.column is None}
+    found = dict(zip(made, types(old, list(made.values()), any(each.given for each in made.values())), strict=True))
+    sql_types, listed = {}, []
+    own: list[Declaration] = []
+    for name, value in columns.read.items():
+        if value.column is None:
+            sql_types[name] = "DOUBLE" if value.wide else found[name]
+            listed.append(f"{value.wide or value.sql} AS {quoted(name)}")
+            continue
+        column = quoted(value.column)
+        sql_types[name] = old.columns[value.column]
+        if value.column in key and kind_of_type(sql_types[name]) == TEXT:
+            sql_types[name], column = "VARCHAR", f"CAST({column} AS VARCHAR)"  # of an ENUM, whose labels are people's
+        listed.append(f"{column} AS {quoted(name)}")
+        own.append(_declaration(old, value.column, name))
+    stored = {value.column: name for name, value in columns.read.items() if value.column is not None}
+    return replace(
+        old,
+        sql="",
+        columns=sql_types,
+        declared=Declarations(schema=tuple(each for each in own if each.says_something or each.whole)),
+        folded=False,
+        frame=None,
+        place=None,
+        untyped=frozenset(stored[name] for name in old.untyped if name in stored),
+        whole=frozenset(stored[name] for name in old.whole if name in stored),
+        stated=columns.given,
+        below=old.below | frozenset(map(lowered, old.columns)),
+        tables=old.tables or {as_remembered(old.sql): old.origin},
+    ), listed
+
+
+def _declaration(source: Source, column: str, name: str) -> Declaration:
+    """Declarations of a column under another name."""
+    try:
+        known = source.known(column)
+    except ParameterError as error:  # for whoever needs the column
+        return Declaration(name, "schema", problem=str(error))
+    ends = None if known.universe is None else (known.universe.lo, known.universe.hi)
+    return Declaration(
+        name, known.source, bounds=ends, valid=known.valid, keys=known.keys, missing=known.missing or None,
+        whole=known.whole,
+    )  # fmt: skip
+
+
+def _is_known(name: str, sql_type: str) -> str:
+    """Whether a part of an id is not missing."""
+    column = quoted(name)
+    return f"({column} <= {INFINITY})" if may_be_nan(sql_type) else f"({column} IS NOT NULL)"
+
+
+def read_together(left: Source, right: Source, sources: Sources, how: str) -> Source:
+    """Two sources with columns of different names as one, except its SQL.
+
+    Raises
+    ------
+    ParameterError
+        If no connection can read both at once.
+    """
+    connection = left.connection
+    if right.connection is not connection:
+        own = sources.connection
+        if own is None or own not in (connection, right.connection) or sources.named:
+            raise ParameterError(
+                "temporary tables cannot be read in one statement with frames and files: make a table of them on the "
+                "connection first."
+            )
+        connection = own
+    return replace(
+        left,
+        sql="",
+        columns={**left.columns, **right.columns},
+        connection=connection,
+        declared=Declarations(schema=(*left.declared.schema, *right.declared.schema)),
+        name=f"{left.name} {how} {right.name}",
+        untyped=left.untyped | right.untyped,
+        whole=left.whole | right.whole,
+        zone=left.zone if left.zone != "UTC" else right.zone,
+        is_table=left.is_table and right.is_table,
+        stated={**left.stated, **right.stated},
+        below=left.below | right.below,
+        tables={**left.tables, **right.tables},
+    )

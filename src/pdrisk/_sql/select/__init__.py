@@ -1,0 +1,1 @@
+"""Judge of one SELECT that reads people."""

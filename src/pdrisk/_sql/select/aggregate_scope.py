@@ -1,0 +1,375 @@
+"""The scope of SELECT, HAVING and ORDER BY: groups by what they are made of, aggregates as columns of noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from pdrisk._core.foreign import shown
+from pdrisk._core.universe import Universe
+from pdrisk._model.arguments import (
+    universe,
+)
+from pdrisk._model.kinds import NUMBER
+from pdrisk._model.nearest import unknown_column
+from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below
+from pdrisk._model.query import UNIT, Source
+from pdrisk._sql.expressions.judged_expressions import text
+from pdrisk._sql.noisy.noisy_scope import Computed, column_of
+from pdrisk._sql.noisy.uncut import arithmetic
+from pdrisk._sql.relations.dry_run import types
+from pdrisk._sql.relations.group_by_person import positional
+from pdrisk._sql.relations.group_keys import Grouping, typed_key
+from pdrisk._sql.relations.row_scope import Condition, Relation, Rows, condition, named
+from pdrisk._sql.select.argument_bounds import bounds_of_argument
+from pdrisk._sql.syntax.aggregate_functions import AGGREGATES, Asked, asked, asked_of_two
+from pdrisk._sql.syntax.headings import heading
+from pdrisk._sql.syntax.pieces import Expression, lowered, number, quoted
+from pdrisk._sql.syntax.ranges import ANYTHING, Range, range_of
+from pdrisk._sql.syntax.refusals import not_grouped
+from pdrisk._sql.syntax.tree import Select, Star
+from pdrisk._sql.tables.settings import Settings
+from pdrisk.errors import ParameterError
+
+COUNTS = frozenset({"count", "dp_count"})
+EXACT = frozenset({"UUID", "UBIGINT", "HUGEINT", "UHUGEINT"})  # types of ids, of which each value is one
+WITHIN_RANGE = frozenset({"mean", "median", "quantile", "min", "max"})  # statistics that are bounded as the values are
+
+__all__ = ["Answers", "Noted", "bounded", "checked_bounds"]
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Release that a query asks for, with the aggregate that asked first.
+
+    Attributes
+    ----------
+    argument : Expression or None
+        What is aggregated; None for COUNT(*).
+    filtered : Condition or None
+        Its FILTER.
+    column : str or None
+        How the argument is written.
+    other, other_column
+        The same of a second argument.
+    whole : bool
+        Whether the argument is a whole number by what it is made of.
+    """
+
+    asked: Asked
+    call: Call
+    argument: Expression | None
+    filtered: Condition | None
+    column: str | None
+    other: Expression | None = None
+    other_column: str | None = None
+    whole: bool = False
+
+    @property
+    def values(self) -> str | None:
+        """The exact values that are read; None for COUNT(*) of all."""
+        read = [each.sql for each in (self.argument, self.other) if each is not None]
+        argument = ", ".join(read) or None
+        filtered = None if self.filtered is None else f"FILTER {self.filtered.sql}"
+        return " ".join(filter(None, (argument, filtered))) or None
+
+    @property
+    def given(self) -> bool:
+        """Whether a parameter's value decides what is read."""
+        return any(each is not None and each.given for each in (self.argument, self.other, self.filtered))
+
+
+@dataclass
+class Answers:
+    """Scope of SELECT, HAVING and ORDER BY.
+
+    Attributes
+    ----------
+    bounds : dict, Universe or None
+        What the caller passed, by lower-case name where it is a dict.
+    noted : list of Noted
+        The releases met so far: an aggregate is the column ``v0``, ``v1``, ... of the noisy table.
+    ordering : bool
+        Whether this is ORDER BY, where an alias goes before a column.
+    mechanism : str
+        As the caller passed it.
+    """
+
+    relation: Relation
+    select: Select
+    bounds: Mapping[str, Universe] | Universe | None
+    noted: list[Noted] = field(default_factory=list)
+    ordering: bool = False
+    windows: Computed = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
+    mechanism: str = "auto"
+    of_people = False
+    untyped = frozenset[str]()
+    numbers = frozenset[str]()
+    zone = ""
+
+    def __post_init__(self) -> None:
+        named = {lowered(alias): item for item, alias in self.select.items if alias and not isinstance(item, Star)}
+        self.aliases: Mapping[str, Node] = named
+        self.rows = Rows(self.relation, named)
+        self.plain_rows = Rows(self.relation, {})
+        self.places: dict[Asked, int] = {}
+        self.place_of: dict[int, int] = {}  # by the identity of the call in the query
+        self.lists: dict[int, list[Call]] = {}  # of quantiles, likewise
+        self.given = False  # whether the value of a parameter is in a group
+        self.groups = self._groups()
+
+    def known(self, node: Node) -> Expression | None:
+        """A group, an aggregate or an alias; an error for any other column."""
+        if isinstance(node, Constant):
+            return None
+        alias = lowered(node.name) if isinstance(node, Column) and not node.qualifiers else ""
+        if self.ordering and alias in self.aliases:
+            return self._aliased(alias)
+        if isinstance(node, Call) and node.name in AGGREGATES:
+            return self._several(node) or self._released(node)
+        group = self._group(node)
+        if group is None and isinstance(node, Column):
+            if alias in self.aliases and self.aliases[alias] != node:
+                return self._aliased(alias)
+            self.plain_rows.column(node)  # an unknown name is said to be one
+            raise not_grouped(node)
+        return arithmetic(node, self) if group is None else group
+
+    def order(self, how: str) -> str:
+        """The words after an item of ORDER BY, written out."""
+        return self.settings.order(how)
+
+    def windowed(self, found: Expression) -> Expression:
+        """A window over noisy values, as a column."""
+        return column_of(found, "w", self.windows)
+
+    def names(self) -> list[str]:
+        """Names of the releases: those of SELECT items that are a release, else the aggregate as written."""
+        names = [heading(noted.call) for noted in self.noted]
+        for item, alias in reversed(self.select.items):  # the first of several aliases
+            if isinstance(item, Call) and item.name in AGGREGATES and alias and id(item) not in self.lists:
+                names[self._place(item)] = alias
+        return names
+
+    def _aliased(self, alias: str) -> Expression:
+        inner = self.aliases[alias]
+        hidden, ordering = self.aliases, self.ordering
+        # Without itself, so that no alias can stand for itself.
+        self.aliases, self.ordering = {name: node for name, node in hidden.items() if name != alias}, False
+        try:
+            return text(inner, self)
+        finally:
+            self.aliases, self.ordering = hidden, ordering
+
+    def _group(self, node: Node) -> Expression | None:
+        if not self.groups or _aggregates(node):
+            return None
+        try:
+            sql = text(node, self.plain_rows).sql
+        except ParameterError:
+            return None
+        for at, group in enumerate(self.groups):
+            if group.sql == sql:
+                return (
+                    number(f"k{at}", group.type)
+                    if group.kind == NUMBER
+                    else Expression(f"k{at}", group.kind, group.type)
+                )
+        return None
+
+    def _groups(self) -> list[Grouping]:
+        select = self.select
+        if select.groups is None:
+            nodes = [item for item, _ in select.items if not isinstance(item, Star) and not _aggregates(item)]
+        else:
+            nodes = [positional(node, select) for node in select.groups]
+        found: list[tuple[Node, Expression]] = []
+        for node in nodes:
+            value = named(node, self.rows)
+            if self._is_constant(node):  # of which there is one group
+                continue
+            self.given = self.given or value.given
+            if all(value.sql != other.sql for _, other in found):
+                found.append((node, value))
+        if not found:
+            return []
+        sql_types = types(self.relation.source, [value for _, value in found], select.has_parameters)
+        return [
+            replace(typed_key(value, sql_type, self._group_names(node, value)), node=node)
+            for (node, value), sql_type in zip(found, sql_types, strict=True)
+        ]
+
+    def _is_constant(self, node: Node, aliases: frozenset[str] = frozenset()) -> bool:
+        """Whether an expression of GROUP BY, aliases resolved, reads no column."""
+        labels = {lowered(label) for label, _ in self.relation.columns}
+        for part in below(node):
+            if not isinstance(part, Column):
+                continue
+            name = lowered(part.name)
+            if part.qualifiers or name in labels or name not in self.aliases or name in aliases:
+                return False
+            if not self._is_constant(self.aliases[name], aliases | {name}):
+                return False
+        return True
+
+    def _group_names(self, node: Node, value: Expression) -> tuple[str, ...]:
+        aliases = []
+        for item, alias in self.select.items:
+            if alias and not isinstance(item, Star) and not _aggregates(item):
+                aliases += [alias] * (_row_text(item, self.rows) == value.sql)
+        columns = [label for label, each in self.relation.columns if each.sql == value.sql]
+        return tuple(dict.fromkeys([*aliases, heading(node), *columns]))
+
+    def _released(self, call: Call) -> Expression:
+        place = self._place(call)
+        one = self.noted[place].asked
+        lies = ANYTHING
+        if self.mechanism != "laplace":  # which is never cut
+            least, most = one.statistic.value_range(one.universe or UNIT)
+            lies = Range(float(least), float(most))
+        return Expression(f"v{place}", NUMBER, "DOUBLE", range=lies, uncut=f"u{place}", tree=("column", f"u{place}"))
+
+    def _several(self, call: Call) -> Expression | None:
+        """A list of quantiles, each of which is a release."""
+        if AGGREGATES[call.name].statistic != "quantile" or len(call.arguments) < 2:
+            return None
+        listed = call.arguments[1]
+        if not isinstance(listed, Call) or listed.name != "list_value" or not listed.arguments:
+            return None
+        if id(call) not in self.lists:
+            rest = call.arguments[2:]
+            self.lists[id(call)] = [
+                replace(call, arguments=(call.arguments[0], each, *rest)) for each in listed.arguments
+            ]
+        places = [self._place(each) for each in self.lists[id(call)]]
+        return Expression(f"system.main.list_value({', '.join(f'v{place}' for place in places)})", "lists")
+
+    def _place(self, call: Call) -> int:
+        """Position of an aggregate among the releases; equal aggregates share one."""
+        if id(call) in self.place_of:
+            return self.place_of[id(call)]
+        if AGGREGATES[call.name].columns == 2:
+            return self._place_of_two(call)
+        original, call = call, counting(call)
+        node = (
+            None
+            if call.name.endswith("_star") or not call.arguments or (call.names and call.names[0])
+            else call.arguments[0]
+        )
+        value = None if node is None else named(node, self.rows)
+        filtered = None if call.condition is None else condition(call.condition, self.rows)
+        kept = None if filtered is None else filtered.sql
+        different = AGGREGATES[call.name].statistic == "nunique" or (call.distinct and call.name in COUNTS)
+        key = self._key(value, heading(call)) if different and value is not None else None
+        one = asked(call, value, kept, lambda: self._bounds(call, node, value, self._alias(original, node)), key)
+        if one.statistic.bounded and value is not None:
+            self.relation.source.known(value.column).narrowed(one.universe)
+        # Of an expression whose bounds nobody wrote: those of a stored column are for its schema to tell.
+        made = value is not None and value.column is None and value.span is not None
+        whole = made and one.bounds_from == "declared"
+        return self._noted(Noted(one, original, value, filtered, None if node is None else heading(node), whole=whole))
+
+    def _key(self, value: Expression, shown: str) -> str:
+        """Expression with one value for all values that are equal."""
+        (sql_type,) = types(self.relation.source, [value], self.select.has_parameters)
+        if value.column is not None and sql_type in EXACT:
+            return quoted(value.column)
+        return typed_key(value, sql_type, (f"of {shown}",), "the argument").key_sql
+
+    def _place_of_two(self, call: Call) -> int:
+        """Position of an aggregate of two columns among the releases."""
+        nodes = call.arguments
+        values = [named(node, self.rows) for node in nodes]
+        filtered = None if call.condition is None else condition(call.condition, self.rows)
+
+        def bounds(at: int) -> tuple[Universe, Source]:
+            own, source = self._bounds(call, nodes[at], values[at])
+            self.relation.source.known(values[at].column).narrowed(own)
+            return own, source
+
+        one = asked_of_two(call, values, None if filtered is None else filtered.sql, bounds)
+        first, second = map(heading, nodes)
+        return self._noted(Noted(one, call, values[0], filtered, first, values[1], second))
+
+    def _alias(self, call: Call, node: Node | None) -> str:
+        """Alias in SELECT of an aggregate that lies in the range of its values, if an expression computes these."""
+        if isinstance(node, Column) or AGGREGATES[call.name].statistic not in WITHIN_RANGE:
+            return ""
+        alias = next((lowered(alias) for item, alias in self.select.items if item is call), "")
+        return alias if alias not in (lowered(label) for label, _ in self.relation.columns) else ""
+
+    def _bounds(
+        self, call: Call, node: Node | None, value: Expression | None, alias: str = ""
+    ) -> tuple[Universe, Source]:
+        if isinstance(self.bounds, Mapping) and alias in self.bounds:
+            return self.bounds[alias], "given"
+        return bounds_of_argument(call, node, value, self.bounds, self.relation.source)
+
+    def _noted(self, noted: Noted) -> int:
+        """Position of a release, which is added if it is new."""
+        if noted.asked not in self.places:
+            self.places[noted.asked] = len(self.noted)
+            self.noted.append(noted)
+        self.place_of[id(noted.call)] = self.places[noted.asked]
+        return self.places[noted.asked]
+
+
+def counting(call: Call) -> Call:
+    """COUNT_IF as COUNT(*) with a FILTER; other aggregates unchanged."""
+    if call.name not in ("count_if", "countif") or len(call.arguments) != 1 or call.distinct or any(call.names):
+        return call
+    holds = call.arguments[0]
+    return Call(
+        "count_star", (), condition=holds if call.condition is None else Operation("and", (call.condition, holds))
+    )
+
+
+def _row_text(node: Node, rows: Rows) -> str | None:
+    try:
+        return text(node, rows).sql
+    except ParameterError:
+        return None
+
+
+def _aggregates(node: Node) -> bool:
+    """Whether an expression contains aggregates; a window always does, since it may stand over nothing else."""
+    return any(isinstance(part, Window) or (isinstance(part, Call) and part.name in AGGREGATES) for part in below(node))
+
+
+def checked_bounds(bounds: object) -> Mapping[str, Universe] | Universe | None:
+    """The caller's bounds, by lower-case name where they are a dict."""
+    if bounds is None:
+        return None
+    if isinstance(bounds, str):
+        raise ParameterError(
+            f"bounds must be (lo, hi) or a dict from column to (lo, hi), but are {shown(bounds)}. Bounds from the data "
+            '("column") are for the accessor, df.dprisk.'
+        )
+    if not isinstance(bounds, Mapping):
+        return universe(bounds)
+    for name in bounds:
+        if not isinstance(name, str):
+            raise unknown_column(name, ())
+    return {lowered(name): universe(pair) for name, pair in bounds.items()}
+
+
+def bounded(relation: Relation, bounds: Mapping[str, Universe] | Universe | None) -> Relation:
+    """The relation with the caller's bounds as the ranges of its columns, and of those of the source.
+
+    A name that FROM gives to something else than the source's own column is that of FROM.
+    """
+    if not isinstance(bounds, Mapping):
+        return relation
+    other = {lowered(label) for label, value in relation.columns if lowered(value.column or "") != lowered(label)}
+    taken = other & set(bounds)
+    columns = []
+    for label, value in relation.columns:
+        name = lowered(label)
+        if name in bounds:
+            value = replace(value, range=range_of(bounds[name], name))
+        elif value.range.columns & taken:
+            value = replace(value, range=ANYTHING)
+        columns.append((label, value))
+    own = {name: each for name, each in relation.source.stated.items() if name not in taken}
+    return replace(relation, columns=tuple(columns), source=replace(relation.source, stated=own))

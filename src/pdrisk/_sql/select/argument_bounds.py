@@ -1,0 +1,91 @@
+"""Bounds of an aggregate's argument: those passed or declared for a column, else those that follow from its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pdrisk._core.universe import Universe
+from pdrisk._model.kinds import TRUTH
+from pdrisk._model.missing_arguments import missing_argument
+from pdrisk._model.nodes import Call, Column, Node
+from pdrisk._model.query import UNIT, Source, written
+from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
+from pdrisk._sql.syntax.headings import heading
+from pdrisk._sql.syntax.pieces import Expression, lowered
+from pdrisk._sql.tables.source import Source as Table
+from pdrisk.errors import ParameterError
+
+__all__ = ["bounds_of_argument"]
+
+
+def bounds_of_argument(
+    call: Call,
+    node: Node | None,
+    value: Expression | None,
+    given: Mapping[str, Universe] | Universe | None,
+    table: Table,
+) -> tuple[Universe, Source]:
+    """Bounds of an argument, and their source.
+
+    Parameters
+    ----------
+    call : Call
+        The aggregate.
+    node, value : Node and Expression, or None
+        Its argument; None for a missing one.
+    given : dict by lower-case name, Universe or None
+        What the caller passed.
+    table : Source
+        Whose columns it is made of.
+
+    Raises
+    ------
+    ParameterError
+        If there are none, with how to say them.
+    """
+    name = lowered(node.name) if isinstance(node, Column) else None
+    if isinstance(given, Universe):
+        if name is not None and AGGREGATES[call.name].columns == 1:
+            return given, "given"
+    elif name is not None and given is not None and name in given:
+        return given[name], "given"
+    if value is not None:
+        if value.kind == TRUTH:
+            return UNIT, "declared"  # by their type
+        if (evident := _evident(value, given, table, is_column=name is not None)) is not None:
+            return evident
+    shown = "x" if node is None else heading(node)
+    if AGGREGATES[call.name].columns == 2:
+        raise ParameterError(
+            f"{heading(call)} needs the bounds of {shown}: pass a dict with both, "
+            f"bounds={{{shown!r}: (lo, hi), ...}}, or declare them with df.dprisk.declare(bounds=...); an "
+            "expression needs a name in a subquery first."
+        )
+    statistic = AGGREGATES[call.name].statistic
+    if name is None:
+        raise ParameterError(
+            f"{call.name}({shown}) needs the bounds of the expression: write "
+            f"dp_{statistic}({shown}, lo := ..., hi := ...)."
+        )
+    raise missing_argument(
+        f"{written(call.name, shown)} needs bounds, the range its values can have: pass "
+        f"bounds={{{shown!r}: (lo, hi)}} or schema=, write dp_{statistic}({shown}, lo := ..., hi := ...), or "
+        "declare them with df.dprisk.declare(bounds=...).",
+        "" if AGGREGATES[call.name].private else "bounds",
+    )
+
+
+def _evident(
+    value: Expression, given: Mapping[str, Universe] | Universe | None, table: Table, *, is_column: bool
+) -> tuple[Universe, Source] | None:
+    """Bounds that follow from the argument's parts."""
+    used = value.range.columns
+    if isinstance(given, Universe) and used and not is_column:
+        return None  # whether one pair is that of the columns or of what is made of them, nobody says
+    found = value.range.universe
+    if found is None:
+        return None
+    stated = [each for each in table.columns if lowered(each) in used & set(table.stated)]
+    for column in stated:
+        table.known(column).narrowed(table.stated[lowered(column)])
+    return found, "given" if isinstance(given, Mapping) and used & set(given) else "declared"

@@ -1,0 +1,308 @@
+"""Judge of a SELECT: what is read, what is computed on the noisy table, and all errors that are known before.
+
+Only names and types are looked at. Whatever needs no data fails before anything is paid: the statements made here are
+shown to a DuckDB without people first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from pdrisk._model.arguments import epsilon
+from pdrisk._model.declared.missing_codes import check_levels_are_no_codes
+from pdrisk._model.groups.keys import observed_of_several
+from pdrisk._model.groups.private_keys import judged_groups_shown, share_of_values
+from pdrisk._model.joint import joined
+from pdrisk._model.nodes import Window, below
+from pdrisk._model.query import Groups, Line, Query, answered_by
+from pdrisk._sql.columns_read import columns_below
+from pdrisk._sql.engine_elsewhere import EngineElsewhere, engine_elsewhere
+from pdrisk._sql.expressions.judged_expressions import text
+from pdrisk._sql.expressions.where_values import Limit
+from pdrisk._sql.expressions.windows import ABOUT_RECORDS
+from pdrisk._sql.noisy.layers import Layer, Layered, aggregates, layer_over, layered, tail
+from pdrisk._sql.relations.day_keys import on_days
+from pdrisk._sql.relations.from_clause import is_by_person, relation_of
+from pdrisk._sql.relations.group_keys import Grouping, key_lists, key_relation, keys_given
+from pdrisk._sql.relations.row_numbers import limited
+from pdrisk._sql.relations.row_scope import Condition, Rows, condition
+from pdrisk._sql.select.aggregate_arguments import DuckDBReads, parts_of
+from pdrisk._sql.select.aggregate_scope import Answers, Noted, bounded, checked_bounds
+from pdrisk._sql.select.judged_query import Judged, said_by, try_out
+from pdrisk._sql.select.known_names import check_bounds, check_named
+from pdrisk._sql.select.select_people import (
+    PeopleAsked,
+    counted_people,
+    known_rows,
+    of_relation,
+    owners_of_table,
+    people_of,
+    people_read,
+    unit_of,
+)
+from pdrisk._sql.syntax.headings import heading, unique
+from pdrisk._sql.syntax.pieces import lowered, quoted
+from pdrisk._sql.syntax.refusals import keys_without_groups
+from pdrisk._sql.syntax.tree import Select, Star, reads_several
+from pdrisk._sql.tables.codes_in_sql import relation_without_codes
+from pdrisk._sql.tables.parquet_meanings import as_remembered
+from pdrisk._sql.tables.server_sources import SourcesElsewhere
+from pdrisk._sql.tables.settings import Settings
+from pdrisk._sql.tables.source import Source
+from pdrisk._sql.tables.sources import Sources
+from pdrisk.engines.sql.servers.duckdb_engine import DuckDBEngine
+from pdrisk.engines.sql.summary.summary_plan import SummaryPlan, combined
+from pdrisk.errors import ParameterError
+
+__all__ = ["judged", "layers_of"]
+
+NOBODY_KNOWN = PeopleAsked()
+
+
+def judged(
+    select: Select,
+    sources: Sources,
+    *,
+    eps: object,
+    bounds: object,
+    keys: object,
+    delta: object = None,
+    least_group: object = None,
+    mechanism: str = "auto",
+    interval: object = False,
+    clip: object = None,
+    people: PeopleAsked = NOBODY_KNOWN,
+    even: bool = False,
+) -> Judged:
+    """Query of a SELECT, or the error that says what is wrong with it; ``even``: no aggregate may have its own eps."""
+    shared = people.shared_name
+    nested = layers_of(select, sources, bounds, people)
+    core, stated = nested.core, checked_bounds(bounds)
+    if core.distinct:
+        raise ParameterError(
+            "SELECT DISTINCT is refused: the values that occur reveal who is in the data. Ask for COUNT(*) with "
+            "GROUP BY and the public list of the values, or for COUNT(DISTINCT x)."
+        )
+    if any(isinstance(item, Star) for item, _ in core.items):
+        raise ParameterError("SELECT * would show records: only groups and noisy aggregates leave the data.")
+    relation = bounded(relation_of(core, sources, nested.ctes), stated)
+    asked_select = replace(core, has_parameters=select.has_parameters)
+    answers = Answers(relation, asked_select, stated, settings=sources.settings, mechanism=mechanism)
+    if isinstance(keys, Mapping):
+        keys = _of_groups(keys, answers, sources)
+    where: tuple[Condition, ...] = () if core.where is None else (condition(core.where, answers.rows),)
+    try:
+        layers = _layers(nested, answers, sources.settings)
+    except ParameterError as error:
+        if not error.lacks or eps is not None:
+            raise
+        problem = str(error)
+    else:
+        problem = ""
+    if problem:
+        raise ParameterError(f"{problem} The query needs eps, too, the privacy loss it may spend in total: pass eps=1.")
+    if not answers.noted:
+        raise ParameterError(
+            "the query has no aggregate, so nothing to add noise to: ask for COUNT(*), AVG(x) or another, with "
+            "GROUP BY."
+        )
+    if isinstance(stated, Mapping):
+        needed = [each.column for each in answers.noted if each.column and each.asked.bounds_from == "declared"]
+        check_bounds(stated, [*(label for label, _ in relation.columns), *relation.source.below], needed, sources)
+    owners = relation.owners
+    if owners is None:
+        is_one_of_several = isinstance(people.person, Mapping) and len(people.person) > 1
+        name = relation.source.asked_as or relation.source.name
+        if relation.source.public:
+            raise ParameterError(f"{name} is public: ask it without pdrisk, and exactly.")
+        people = people.of_table(name, is_one_of_several=is_one_of_several)
+        known = people_of(people, relation.source)
+    else:
+        owners = limited(owners, core.where, answers.rows)
+        people, known = of_relation(people, relation, owners)
+        sources.check_readable(relation.source)
+    noted = [counted_people(each, known, people) for each in answers.noted]
+    found = [_line(each, relation.source, mechanism, interval, clip) for each in noted]
+    alone = {at for at, each in enumerate(noted) if each.asked.eps is not None}
+    lines, releases = joined(found, mechanism, alone)
+    explicit = [noted[releases.index(each)].asked.eps for each in range(max(releases) + 1)]
+    if even and any(explicit):
+        raise ParameterError(
+            "success= finds the eps of the whole query, of which every aggregate has an even share: leave out eps := "
+            "in its dp_ functions, or pass eps= in place of success=."
+        )
+    total = None if eps is None else epsilon(eps)
+    shares = _shares(explicit, None if total is None else share_of_values(keys, total))
+    columns = [group.column for group in answers.groups]
+    if owners is not None:
+        known = known_rows(known, people, owners, noted, columns)
+    conditions = (*relation.owned, *relation.where, *where)
+    groups = _listed_groups(answers, keys, conditions, nested.counted)
+    unit = unit_of(known, people, noted, lines, columns, groups)
+    if shared and unit.person:
+        unit = replace(unit, person=shared)
+    chosen = judged_groups_shown(keys, delta, least_group, None, total, unit)
+    asked = Query(lines, shares, releases=releases, unit=unit)
+    for at in range(len(lines)):
+        asked.mechanism(at).check()
+    parts, places = combined(list(parts_of(noted, asked, DuckDBReads(relation.source))))
+    by = tuple(group.key_sql for group in answers.groups)
+    if groups is not None and groups.is_private:  # keys that are read first, and then listed
+        by = tuple(
+            f"TRY_CAST({key} AS BIGINT)" if group.type == "BIGINT" else key
+            for group, key in zip(answers.groups, by, strict=True)
+        )
+    said = " ".join((*(each.sql for each in conditions), *by, *map(said_by, parts)))
+    of_people = people_read(known, unit, relation.source, owners)
+    missing = relation.source.codes(" ".join((said, *(() if of_people is None else of_people.keys))))
+    plan = SummaryPlan(
+        source=relation_without_codes(relation.source.sql, relation.source.columns, missing),
+        inner=tuple(each.sql for each in relation.owned),
+        where=tuple(each.sql for each in (*relation.where, *where)),
+        groups=by,
+        keys=None if groups is None or groups.keys_from == "data" else key_relation(answers.groups),
+        parts=parts,
+        people=of_people,
+        rows=relation.source.rows,
+    )
+    engine: DuckDBEngine | EngineElsewhere
+    if isinstance(sources, SourcesElsewhere):
+        engine = engine_elsewhere(core, answers, noted, asked, groups, known)
+    else:
+        lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
+        engine = DuckDBEngine(relation.source.connection, plan, places, lists, relation.source.origin)
+    names = list(relation.source.columns)
+    read = [at for at, name in enumerate(names) if quoted(name) in said]
+    query = Query(
+        lines,
+        shares,
+        None,
+        groups,
+        missing,
+        (*(names[at] for at in read), *(() if owners is None else columns_below(relation.source, said))),
+        source=relation.source.name,
+        condition=" AND ".join(each.shown for each in (*relation.inside, *conditions)) or None,
+        trusted=answers.given
+        or any(each.given for each in (*relation.inside, *conditions))
+        or any(each.given for each in answers.noted),
+        said=_canonical(engine.plan, engine.places),
+        places=tuple(dict.fromkeys((*read, *(names.index(str(column)) for column in known.columns if unit.person)))),
+        releases=releases,
+        unit=unit,
+        selection=chosen,
+    )
+    written = [each for each in explicit if each is not None]
+    judged_query = Judged(
+        query, relation, engine, unique(answers.names()), tuple(answers.groups), layers,
+        sum(written, Fraction(0)), len(explicit) - len(written),
+    )  # fmt: skip
+    try_out(judged_query, plan, select.has_parameters)
+    return judged_query
+
+
+def layers_of(select: Select, sources: Sources, bounds: object, people: PeopleAsked) -> Layered:
+    """Layers of a SELECT; the sources learn what is asked and by whom."""
+    stated = checked_bounds(bounds)
+    sources.stated = stated if isinstance(stated, Mapping) else {}
+    sources.owner_of = partial(owners_of_table, people) if people.knows_people else None
+    sources.several = reads_several(select)
+    sources.check(select)
+    sources.check_public()
+    return layered(select, lambda inner, ctes: is_by_person(inner, sources, ctes))
+
+
+def _line(noted: Noted, source: Source, mechanism: str, interval: object, clip: object) -> Line:
+    """A line for an aggregate."""
+    one = noted.asked
+    shown = None if noted.filtered is None else noted.filtered.shown
+    line = Line(
+        noted.column, one.statistic, one.universe, one.bounds_from, shown, noted.values, other=noted.other_column
+    )
+    stored = None if noted.argument is None else noted.argument.column
+    whole = noted.whole or (stored is not None and source.known(stored).whole)
+    return answered_by(line, mechanism, whole=whole, joint=one.eps is None, interval=interval, clip=clip)
+
+
+def _layers(nested: Layered, answers: Answers, settings: Settings) -> tuple[Layer, ...]:
+    """Computations over groups and aggregates, and the SELECTs above."""
+    core = nested.core
+    items = [(alias or heading(item), item) for item, alias in core.items if not isinstance(item, Star)]
+    if not aggregates(core) and any(isinstance(part, Window) for _, item in items for part in below(item)):
+        raise ParameterError(f"{ABOUT_RECORDS}.")
+    found = tuple((label, text(item, answers)) for label, item in items)
+    having, qualify, order, rest = tail(core, [value for _, value in found], answers)
+    layers = [Layer(found, having, rest, order, tuple(answers.windows), qualify, trees=answers.windows)]
+    for over in nested.over:
+        layers.append(layer_over(layers[-1], over, settings))
+    return tuple(layers)
+
+
+def _canonical(plan: SummaryPlan, places: tuple[int, ...]) -> str:
+    """Text of what is read, by which ledgers remember answers: spelled as in the first edition."""
+    plan = replace(plan, source=as_remembered(plan.source))
+    return repr((plan, places)).replace("(SummaryPlan(", "(Plan(", 1)
+
+
+def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Condition], counted: str) -> Groups | None:
+    """The groups with their keys."""
+    if answers.groups:
+        source = answers.relation.source
+        found = [] if keys is not None and len(answers.groups) == 1 else [e for c in conditions for e in c.limits()]
+        known = [_on_its_days(group, found, answers.rows) for group in answers.groups]
+        listed, keys_from = keys_given(
+            known,
+            keys,
+            lambda group: source.known(group.column).keys,
+            lambda group: source.categories(group.column),
+            found,
+            counted=counted,
+        )
+        for at, group in enumerate(answers.groups):
+            codes = source.known(group.column).missing if listed and source.declared.speak_of_codes else ()
+            if codes:
+                check_levels_are_no_codes(group.names[0], (key[at] for key in listed or ()), codes)
+        if keys_from == "data" and answers.relation.owners is not None:
+            raise observed_of_several()
+        return Groups(tuple(group.names[0] for group in answers.groups), listed, keys_from)
+    if keys is not None:
+        raise keys_without_groups()
+    return None
+
+
+def _of_groups(keys: Mapping[Any, object], answers: Answers, sources: Sources) -> Mapping[Any, object] | None:
+    """What a dict says of the groups of a SELECT; None if nothing."""
+    names = {lowered(name) for group in answers.groups for name in group.names}
+    check_named(keys, [*names, *(label for label, _ in answers.relation.columns)], sources)
+    return {name: listed for name, listed in keys.items() if lowered(name) in names} or None
+
+
+def _on_its_days(group: Grouping, found: Sequence[Limit], rows: Rows) -> Grouping:
+    """A group with its keys on the days of a date that WHERE allows."""
+    values = None if group.day is None else on_days(group.sql, group.day, found, rows)
+    return group if values is None else replace(group, values=values)
+
+
+def _shares(explicit: Sequence[Fraction | None], eps: Fraction | None) -> tuple[Fraction, ...]:
+    """Cost of each release: its own eps, or an even share of what the others leave of the total."""
+    written_out = sum((share for share in explicit if share is not None), Fraction(0))
+    open_places = sum(share is None for share in explicit)
+    if eps is None:
+        if open_places:
+            raise ParameterError(
+                "the query needs eps, the privacy loss it may spend in total: pass eps=1, or write "
+                "dp_mean(x, eps := 1)."
+            )
+        return tuple(share for share in explicit if share is not None)
+    left = eps - written_out
+    if left < 0 or (open_places and left == 0):
+        raise ParameterError(
+            f"the query may spend eps={float(eps):g} in total, but asks for {float(written_out):g} in its dp_ "
+            "functions"
+            + (f" and leaves nothing for {open_places} more" if left == 0 else "")
+            + ": pass a larger eps=, or write smaller ones."
+        )
+    return tuple(left / open_places if share is None else share for share in explicit)

@@ -1,0 +1,130 @@
+"""Names that a dict of bounds or keys may have beside those of a SELECT's own relation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from pdrisk._model.nearest import did_you_mean, unknown_column
+from pdrisk._model.nodes import Column, below
+from pdrisk._sql.syntax.pieces import lowered
+from pdrisk._sql.syntax.tree import From, Join, Select, Star, Subquery, Table, within
+from pdrisk._sql.tables.server_sources import SourcesElsewhere
+from pdrisk._sql.tables.sources import Sources
+from pdrisk.errors import ParameterError
+
+__all__ = ["check_bounds", "check_named", "is_correlated", "named_in"]
+
+
+def check_named(names: Iterable[Any], own: Collection[str], sources: Sources) -> None:
+    """Refuse names that no table or alias in play has.
+
+    Parameters
+    ----------
+    names : iterable
+        Of a caller's dict.
+    own : collection of str
+        The names that the SELECT itself knows, without regard to capitals.
+
+    Raises
+    ------
+    UnknownColumnError
+        If something else is named.
+    """
+    known = set(map(lowered, own))
+    for name in names:
+        if not isinstance(name, str) or (lowered(name) not in known and lowered(name) not in named_in(sources)):
+            raise unknown_column(name, dict.fromkeys(own))
+
+
+def check_bounds(names: Iterable[str], own: Collection[str], needed: Collection[str], sources: Sources) -> None:
+    """Refuse a name of bounds that nothing has and that looks like one of the columns whose declared bounds are needed.
+
+    All others may be those of columns that the query does not need: one dict serves many queries.
+
+    Raises
+    ------
+    UnknownColumnError
+        If it is a slip.
+    """
+    check_named([name for name in names if did_you_mean(name, needed)], own, sources)
+
+
+def named_in(sources: Sources) -> set[str]:
+    """Columns of all tables that the text reads or the call passes, and all aliases, in lower case."""
+    tables: set[tuple[str, ...]] = {(name,) for name in (*sources.named, *(sources.tables or ()))}
+    found: set[str] = set()
+    for each in (each for select in sources.selects for each in within(select)):
+        match each:
+            case Select(items=items, ctes=ctes):
+                found.update(alias for _, alias in items)
+                found.update(column for cte in ctes.values() for column in cte.columns)
+            case Subquery(columns=columns):
+                found.update(columns)
+            case Table(path, _, columns):
+                found.update(columns)
+                tables.add(path)
+    return set(map(lowered, found.union(*(_columns(path, sources) for path in tables))))
+
+
+def is_correlated(path: tuple[str, ...], sources: Sources) -> bool:
+    """Whether a column that a SELECT of the text does not know is one of the query around it."""
+    *qualifiers, name = map(lowered, path)
+    selects = [each for select in sources.selects for each in within(select) if isinstance(each, Select)]
+
+    def has(select: Select) -> bool:
+        """Whether FROM has the column, or a table of the name before it."""
+        for item in _listed(select.source):
+            label = item.alias or (item.path[-1] if isinstance(item, Table) else "")
+            if lowered(label) in qualifiers[-1:] or (not qualifiers and name in _names(item, selects, sources)):
+                return True
+        return False
+
+    for inner in selects:
+        around = [each for each in selects if all(each is not one for one in within(inner))]
+        if inner is not sources.selects[0] and (name, *qualifiers) in set(_mentioned(inner)) and not has(inner):
+            return any(map(has, around))
+    return False
+
+
+def _listed(item: From) -> Iterator[Table | Subquery]:
+    """Tables and subqueries that stand in FROM."""
+    if isinstance(item, Join):
+        yield from _listed(item.left)
+        yield from _listed(item.right)
+    elif isinstance(item, Table | Subquery):
+        yield item
+
+
+def _names(item: Table | Subquery, selects: Iterable[Select], sources: Sources) -> set[str]:
+    """Names of the columns of a table, CTE or subquery, in lower case."""
+    ctes = {lowered(name): cte.select for each in selects for name, cte in each.ctes.items()}
+    inner = item.select if isinstance(item, Subquery) else ctes.get(lowered(item.path[-1]))
+    if inner is None:
+        return set(map(lowered, _columns(item.path, sources))) if isinstance(item, Table) else set()
+    return {lowered(alias or getattr(node, "name", "")) for node, alias in inner.items}
+
+
+def _mentioned(select: Select) -> Iterator[tuple[str, ...]]:
+    """Columns that a SELECT names beside its FROM: the name, then what stands before it."""
+    nodes = [item for item, _ in select.items if not isinstance(item, Star)]
+    nodes += [*(select.groups or ()), *(each.item for each in select.order if each.item is not None)]
+    nodes += [each for each in (select.where, select.having, select.qualify) if each is not None]
+    for node in nodes:
+        for part in below(node):
+            if isinstance(part, Column):
+                yield (lowered(part.name), *map(lowered, part.qualifiers))
+
+
+def _columns(path: tuple[str, ...], sources: Sources) -> Mapping[str, str] | list[str]:
+    """Columns of a table; none of what is no table, such as a CTE."""
+    try:
+        if isinstance(sources, SourcesElsewhere):
+            return sources.at(path).columns
+        frame = sources.keyword(path[0]) if len(path) == 1 else None
+        if frame is not None:
+            return frame.columns
+        entry = sources.entry(path)
+        return [] if entry is None else sources.columns_of(entry)
+    except ParameterError:
+        return []

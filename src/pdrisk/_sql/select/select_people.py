@@ -1,0 +1,311 @@
+"""People of a SELECT: the columns of its source that say who they are, and how their rows count."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pdrisk._core.order import Max, Min
+from pdrisk._core.statistics import Count, Distinct
+from pdrisk._model.nearest import unknown_column
+from pdrisk._model.query import Groups, Line
+from pdrisk._model.unit import ONE, People, Unit, checked_columns, checked_rows, judged_unit
+from pdrisk._model.unit_errors import (
+    bounds_per_person,
+    constant_of_nobody,
+    different_units,
+    in_several_groups,
+    not_of_dataset,
+    row_of_one_table,
+)
+from pdrisk._model.unit_label import checked_label, label_of_nobody
+from pdrisk._sql.owners import Owners
+from pdrisk._sql.relations.row_scope import Relation
+from pdrisk._sql.select.aggregate_scope import Noted
+from pdrisk._sql.syntax.pieces import lowered, may_be_nan, quoted
+from pdrisk._sql.tables.source import Source
+from pdrisk.engines.sql.summary.summary_plan import INFINITY, PeopleRead
+from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
+
+__all__ = [
+    "PeopleAsked",
+    "check_units",
+    "counted_people",
+    "known_rows",
+    "of_relation",
+    "owners_of_table",
+    "people_of",
+    "people_read",
+    "unit_of",
+]
+
+
+NOBODY_KNOWN = People()
+NESTED = ("STRUCT", "MAP", "UNION", "VARIANT")  # as are types that end with "]"
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleAsked:
+    """People as the options of a call say; ``known`` is what a Dataset declares.
+
+    In `pdrisk.sql` each may be a dict by the name of a table; ``one_row`` are tables, in lower case, that a Dataset
+    declares to have one row a person.
+    """
+
+    person: object = None
+    per_person: object = None
+    rows: object = None
+    groups: object = None
+    unit: object = None
+    constant: object = None
+    unit_label: object = None
+    known: People = NOBODY_KNOWN
+    one_row: frozenset[str] = frozenset()
+
+    @property
+    def knows_people(self) -> bool:
+        """Whether person= is given or declared."""
+        return self.person is not None or bool(self.known.columns)
+
+    def of_table(self, name: str, *, is_one_of_several: bool = False) -> PeopleAsked:
+        """The options for one table; for one of several the others may be missing."""
+
+        def own(option: str) -> object:
+            said = getattr(self, option)
+            if not isinstance(said, Mapping):
+                return said
+            named = {lowered(str(table)): value for table, value in said.items()}
+            if lowered(name) not in named and is_one_of_several and option != "person":
+                return None
+            if lowered(name) not in named:
+                listed = ", ".join(map(str, said))
+                advice = " Name its column, or the table in public= if nobody is in it." if option == "person" else ""
+                raise ParameterError(f"{option}= names table {listed}, and the query reads {name}.{advice}")
+            return named[lowered(name)]
+
+        known = replace(self.known, per_person=ONE) if lowered(name) in self.one_row else self.known
+        return replace(
+            self, person=own("person"), per_person=own("per_person"), rows=own("rows"), constant=own("constant"),
+            known=known,
+        )  # fmt: skip
+
+    @property
+    def shared_name(self) -> tuple[Hashable, ...]:
+        """Name of the id column in the first table; empty if all tables call it the same.
+
+        Raises
+        ------
+        ParameterError, ColumnTypeError
+            If they say it by different numbers of columns.
+        """
+        if not isinstance(self.person, Mapping) or not self.person:
+            return ()
+        each = [checked_columns("person", columns) for columns in self.person.values()]
+        if len({len(columns) for columns in each}) > 1:
+            raise different_units()
+        return each[0]
+
+
+def people_of(asked: PeopleAsked, source: Source) -> People:
+    """People of a source, by its names of columns."""
+    names = {lowered(name): name for name in source.columns}
+
+    def stored(option: str, given: object) -> tuple[Hashable, ...]:
+        found = checked_columns(option, given)
+        for column in found:
+            if not isinstance(column, str):
+                raise ColumnTypeError(f"{option} must be the name of a column, not of type {type(column).__name__}.")
+            if lowered(column) not in names:
+                raise unknown_column(column, source.columns)
+        return tuple(names[lowered(str(column))] for column in found)
+
+    known = asked.known if asked.known.columns else source.declared.people or asked.known
+    before, person = stored("person", list(known.columns) or None), stored("person", asked.person)
+    if person and before and set(person) != set(before):
+        raise not_of_dataset(person, before)
+    same = stored("constant", asked.constant)
+    columns = before or person
+    if same and not columns:
+        raise constant_of_nobody()
+    for name in map(str, columns):
+        sql_type = source.columns[name]
+        if source.is_table and (sql_type.startswith(NESTED) or sql_type.endswith("]")):
+            raise ColumnTypeError(
+                f"person={name!r} is of type {sql_type}, and texts in it may have a collation, which makes "
+                "one person of two: make a table whose ids are text or numbers."
+            )
+    label = checked_label(asked.unit_label)
+    if label is not None and not columns:
+        raise label_of_nobody()
+    constant = (*stored("constant", list(known.constant) or None), *same)
+    label = label or known.unit_label or asked.known.unit_label
+    return replace(known, columns=columns, constant=constant, unit_label=label)
+
+
+def owners_of_table(asked: PeopleAsked, source: Source) -> Owners:
+    """Owners of the rows of one of several tables.
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError
+        If it has not all columns that say who a person is.
+    """
+    name = source.asked_as or source.name
+    own = asked.of_table(name, is_one_of_several=True)
+    if not isinstance(asked.constant, Mapping):
+        there = set(map(lowered, source.columns))
+        same = [each for each in checked_columns("constant", own.constant) if lowered(str(each)) in there]
+        own = replace(own, constant=same or None)
+    try:
+        people = people_of(own, source)
+    except UnknownColumnError as error:
+        said = str(error)
+    else:
+        ways = {own.per_person if isinstance(asked.per_person, Mapping) else None, people.per_person}
+        if isinstance(asked.per_person, Mapping) and own.per_person not in (None, ONE):
+            raise ParameterError(
+                f'per_person= of {name} is "one" or nothing where several tables are asked: pass one word for all, or '
+                "write the aggregate into a subquery with GROUP BY the person."
+            )
+        most = 1 if ONE in ways else checked_rows(own.rows) if isinstance(asked.rows, Mapping) else None
+        constant = source.columns if most == 1 else people.constant
+        key = tuple(map(str, people.columns))
+        return Owners(key, most, constant=frozenset(map(str, constant)) - set(key))
+    raise UnknownColumnError(
+        f"{said} Every table of a query has all columns of person=, or nobody is in it: then name it in public=."
+    )
+
+
+def of_relation(asked: PeopleAsked, relation: Relation, owners: Owners) -> tuple[PeopleAsked, People]:
+    """The options for several tables as for one.
+
+    Raises
+    ------
+    ParameterError
+        If nobody is in them, or rows are to be protected one by one.
+    """
+    if owners.is_public:
+        raise ParameterError(f"{relation.source.name}: all of it is public, so ask it without pdrisk, and exactly.")
+    if asked.unit is not None:
+        raise row_of_one_table()
+    here = replace(
+        asked,
+        person=None,
+        constant=None,
+        per_person=None if isinstance(asked.per_person, Mapping) else asked.per_person,
+        rows=None if isinstance(asked.rows, Mapping) else asked.rows,
+    )
+    per_person = None if asked.known.per_person == ONE else asked.known.per_person
+    return here, replace(
+        asked.known, columns=owners.key, constant=tuple(sorted(owners.constant)), per_person=per_person,
+        unit_label=checked_label(asked.unit_label) or asked.known.unit_label,
+    )  # fmt: skip
+
+
+def known_rows(
+    people: People, asked: PeopleAsked, owners: Owners, noted: Sequence[Noted], by: Sequence[str | None]
+) -> People:
+    """The people with the number of their rows that follows from the tables, unless the call says it."""
+    said = (asked.rows, asked.per_person, people.per_person)
+    known = {*people.columns, *people.constant}
+    of_people = all(columns and set(columns) <= known for columns in map(_columns, noted))
+    if of_people or any(each is not None for each in said):
+        return people
+    in_each_group = bool(owners.extra) and set(owners.extra) <= set(by)
+    if in_each_group and asked.groups is None and not set(by) <= known:  # one in each is not one in all together
+        if owners.most is None:
+            raise in_several_groups(owners.extra)
+        in_each_group = False
+    return replace(people, rows=1 if in_each_group else owners.most)
+
+
+def counted_people(noted: Noted, people: People, asked: PeopleAsked) -> Noted:
+    """``COUNT(DISTINCT person)`` as a number of people, unless several rows of one count."""
+    argument = noted.argument
+    several = asked.rows is not None and asked.rows != 1
+    of_people = argument is not None and people.columns == (argument.column,) and not several
+    if not of_people or not isinstance(noted.asked.statistic, Distinct) or asked.unit is not None:
+        return noted
+    return replace(noted, asked=replace(noted.asked, statistic=Count(), key=None))
+
+
+def unit_of(
+    people: People,
+    asked: PeopleAsked,
+    noted: Sequence[Noted],
+    lines: Sequence[Line],
+    by: Sequence[str | None],
+    groups: Groups | None,
+) -> Unit:
+    """The unit of a SELECT.
+
+    Parameters
+    ----------
+    people : People
+    asked : PeopleAsked
+    noted, lines
+        What is asked for.
+    by : sequence of str or None
+        The columns of its groups, None for other expressions.
+    groups : Groups or None
+    """
+    wanted = [(line.statistic, _columns(each)) for line, each in zip(lines, noted, strict=True)]
+    grouped = [column if column is not None else f"expression {at + 1} of GROUP BY" for at, column in enumerate(by)]
+    unit = judged_unit(
+        people, wanted, grouped, per_person=asked.per_person, rows=asked.rows, unit=asked.unit,
+        groups=asked.groups if by or not people.columns else None, counts_rows=True,
+        listed=None if groups is None or groups.keys is None else len(groups.keys),
+    )  # fmt: skip
+    if unit.per_person in ("sum", "count"):
+        declared = [each.column for each in noted if each.asked.bounds_from == "declared"]
+        if declared:
+            raise bounds_per_person(declared[0], unit)
+    return unit
+
+
+def check_units(asked: PeopleAsked, units: Sequence[Unit], grouped: bool) -> None:
+    """Refuse several queries that protect different units, and groups= without groups.
+
+    Parameters
+    ----------
+    asked : PeopleAsked
+    units : sequence of Unit
+        One for each query.
+    grouped : bool
+        Whether any of them has groups.
+    """
+    if asked.groups is not None and not grouped:
+        raise ParameterError("groups= says in how many groups of GROUP BY a person counts: write it, or leave it out.")
+    different = dict.fromkeys(
+        unit.name if unit.per_person is None else f'{unit.name} (per_person="{unit.per_person}")' for unit in units
+    )
+    if len(different) > 1:
+        raise ParameterError(
+            f"the parts of this statement protect different units, {' and '.join(different)}, whose losses do not add "
+            "up to one eps. Ask each part alone; its answer says whom it protects."
+        )
+
+
+def people_read(people: People, unit: Unit, source: Source, owners: Owners | None) -> PeopleRead | None:
+    """The people for an engine; None if single rows are protected."""
+    if not unit.is_of_people:
+        return None
+    keys = []
+    for name in map(str, people.columns):
+        column, can = quoted(name), may_be_nan(source.columns[name])
+        keys.append(f"CASE WHEN {column} <= {INFINITY} THEN {column} END" if can else column)
+    have_one = owners is not None and owners.is_proven and owners.most == 1
+    return PeopleRead(tuple(keys), unit, people.secret().hex(), have_one)
+
+
+def _columns(noted: Noted) -> list[Hashable]:
+    """Columns of an aggregate that a person's values decide, however many of her rows have them; else none.
+
+    Such are MIN, MAX and DISTINCT. COUNT(pid) or AVG(age) of a person's rows goes by how many they are. Expressions
+    are texts.
+    """
+    statistic = noted.asked.statistic
+    if not (noted.call.distinct or isinstance(statistic, Distinct | Min | Max)):
+        return []
+    found = [each.column or each.sql for each in (noted.argument, noted.other) if each is not None]
+    return list(found)

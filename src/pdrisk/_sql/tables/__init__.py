@@ -1,0 +1,1 @@
+"""Tables that a query may read, and the connections that have them."""

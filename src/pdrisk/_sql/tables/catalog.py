@@ -1,0 +1,130 @@
+"""The catalog of a connection: which table or view a name means.
+
+Names are looked up, not bound: DuckDB would take an unknown name for a file or for a Python variable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pdrisk._sql.syntax.pieces import lowered, quoted
+from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
+from pdrisk.engines.sql.servers.duckdb_engine import asked
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["VIEW", "CatalogEntry", "entry_names", "found_entry"]
+
+_IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\s.,"(]+)'
+VIEW = re.compile(
+    rf"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
+    r'\s*(?:\((?:[^")]|"(?:[^"]|"")*")*\))?\s*AS\s+',
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogEntry:
+    """A table or view of the catalog."""
+
+    database: str
+    schema: str
+    name: str
+    definition: str  # the statement that makes it, as far as DuckDB shows it
+    is_view: bool
+    rows: int = 0  # as many, or nearly; 0 of a view
+    is_native: bool = False  # a table that DuckDB itself stores
+
+    @property
+    def sql(self) -> str:
+        """The fully qualified name."""
+        return ".".join(map(quoted, (self.database, self.schema, self.name)))
+
+    def in_from(self, columns: Mapping[str, str], *, is_public: bool) -> str:
+        """The table as it stands in FROM, without collations: texts are equal and ordered by their code points.
+
+        Ids above all: a collation makes one person of two. Of views only public ones are read as they are, and what
+        they read may have collations.
+        """
+        if not (is_public if self.is_view else "COLLATE" in self.definition.upper()):
+            return self.sql
+        exact = DuckDBDialect().exact_text
+        names = [quoted(name) for name, sql_type in columns.items() if sql_type == "VARCHAR"]
+        texts = [f"{exact(name)} AS {name}" for name in names]
+        return f"(SELECT * REPLACE ({', '.join(texts)}) FROM {self.sql}) AS without_collations" if texts else self.sql
+
+
+def found_entry(
+    connection: DuckDBPyConnection, path: tuple[str, ...], home: CatalogEntry | None = None
+) -> CatalogEntry | None:
+    """Table or view of this name, searched for first where the view ``home`` is."""
+    rows = asked(connection, _CATALOG, [path[-1]])
+    wanted = tuple(map(lowered, path))
+    found = [CatalogEntry(*row[:7]) for row in rows if lowered(row[2]) == wanted[-1]]
+    if not found:
+        return None
+    database, search_path = rows[0][7:]
+    if len(path) == 3:
+        fitting = [entry for entry in found if _place(entry) == wanted[:2]]
+    elif len(path) == 2:
+        places = [(lowered(database), wanted[0]), ("temp", wanted[0]), (wanted[0], "main")]
+        fitting = _first(found, places)
+    elif len(path) == 1:
+        fitting = _first(found, _search_path(database, search_path, home))
+    else:
+        fitting = []
+    if not fitting or not fitting[0].is_view:
+        return fitting[0] if fitting else None
+    entry = fitting[0]
+    for (definition,) in asked(connection, _VIEW, [entry.database, entry.schema, entry.name]):
+        return replace(entry, definition=definition)
+    return None  # dropped meanwhile
+
+
+def entry_names(connection: DuckDBPyConnection) -> list[str]:
+    """The tables and views there are."""
+    return [row[0] for row in asked(connection, _NAMES, [])]
+
+
+def _search_path(database: str, setting: str, home: CatalogEntry | None) -> list[tuple[str, str]]:
+    """Databases and schemas in the order in which a bare name is looked for."""
+    places = [("temp", "main"), *([] if home is None else [_place(home)])]
+    for item in _PATH_ITEM.findall(setting):
+        *above, schema = [lowered(name.strip('"').replace('""', '"')) for name in re.findall(_IDENTIFIER, item)]
+        places += [(above[0], schema)] if above else [(lowered(database), schema), (schema, "main")]
+    return [*places, (lowered(database), "main")]
+
+
+_PATH_ITEM = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*")
+_CATALOG = """
+SELECT database_name, schema_name, table_name, COALESCE(sql, ''), false, estimated_size,
+       database_name IN (SELECT database_name FROM system.main.duckdb_databases() WHERE type = 'duckdb'),
+       system.main.current_database(), system.main.current_setting('search_path')
+FROM system.main.duckdb_tables() WHERE NOT internal AND system.main.lower(table_name) = system.main.lower($1)
+UNION ALL
+SELECT database_name, schema_name, view_name, '', true, 0, false,
+       system.main.current_database(), system.main.current_setting('search_path')
+FROM system.main.duckdb_views() WHERE NOT internal AND system.main.lower(view_name) = system.main.lower($1)
+"""
+# Apart: DuckDB writes down all of its own views to tell of one, which takes as long as the rest of the catalog.
+_VIEW = """
+SELECT COALESCE(sql, '') FROM system.main.duckdb_views()
+WHERE NOT internal AND database_name = $1 AND schema_name = $2 AND view_name = $3
+"""
+_NAMES = """
+SELECT table_name FROM system.main.duckdb_tables() WHERE NOT internal
+UNION ALL SELECT view_name FROM system.main.duckdb_views() WHERE NOT internal
+"""
+
+
+def _place(entry: CatalogEntry) -> tuple[str, str]:
+    return lowered(entry.database), lowered(entry.schema)
+
+
+def _first(found: list[CatalogEntry], places: list[tuple[str, str]]) -> list[CatalogEntry]:
+    """Entries at the first of these places that has any."""
+    return next(filter(None, ([entry for entry in found if _place(entry) == place] for place in places)), [])

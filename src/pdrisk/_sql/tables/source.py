@@ -1,0 +1,127 @@
+"""Source of a query: a table, file or frame, or a SELECT from several of them, with the types of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from pdrisk._core.universe import Universe
+from pdrisk._model.declared.declarations import Declarations, Known
+from pdrisk._sql.syntax.pieces import lowered, quoted
+from pdrisk._sql.syntax.ranges import ANYTHING, Range, range_of
+from pdrisk.engines.base import Origin
+from pdrisk.engines.sql.servers.sql_table import SQLTable
+from pdrisk.errors import ParameterError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["Source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table, file or frame, and the connection that can read it.
+
+    Attributes
+    ----------
+    sql : str
+        As it stands in FROM.
+    columns : mapping of str to str
+        SQL types by column name.
+    declared : Declarations
+        By the names of the columns; ``folded``: in lower case, since a schema is written for a table.
+    name : str
+        For people.
+    frame : DataFrame or None
+        The pandas frame, if it is one.
+    place : callable or None
+        Tells where it lies and with which settings it is read; None if it does not outlive the process.
+    untyped : frozenset of str
+        Columns of Python objects that are read as text.
+    whole : frozenset of str
+        Columns of whole numbers that pandas would make floats for one missing value: they are computed as floats.
+    zone : str
+        Whose clock times with a zone are read by.
+    is_table : bool
+        Whether it is a table of a database, whose types no record changes.
+    rows : int
+        How many it has, or nearly; 0 where nobody knows. Decides the speed of what is read only.
+    stated : mapping of str to Universe
+        The bounds that the call passes, by lower-case name.
+    asked_as : str
+        The name that a Dataset has for it.
+    public : bool
+        Whether nobody is in it, by the caller's word.
+    below : frozenset of str
+        In lower case, the columns of the tables that it is written out of.
+    elsewhere : SQLTable or None
+        The table itself, if another engine than DuckDB has it; nothing runs ``sql`` then.
+    tables : mapping of str to Origin
+        Where the tables are that it is written out of, as they stand in FROM.
+    meant : str
+        What another engine than DuckDB has put together, in DuckDB's words.
+    """
+
+    sql: str
+    columns: Mapping[str, str]
+    connection: DuckDBPyConnection
+    declared: Declarations = field(default_factory=Declarations)
+    folded: bool = False
+    name: str = ""
+    frame: pd.DataFrame | None = None
+    place: Callable[[], str | None] | None = None
+    untyped: frozenset[str] = frozenset()
+    whole: frozenset[str] = frozenset()
+    zone: str = "UTC"
+    is_table: bool = False
+    rows: int = 0
+    stated: Mapping[str, Universe] = field(default_factory=dict)
+    asked_as: str = ""
+    public: bool = False
+    below: frozenset[str] = frozenset()
+    elsewhere: SQLTable | None = None
+    tables: Mapping[str, Origin] = field(default_factory=dict)
+    meant: str = ""
+
+    @property
+    def text(self) -> str:
+        """The SQL of DuckDB that it is, or would be: which columns it reads stands there."""
+        return self.meant or self.sql
+
+    @property
+    def origin(self) -> Origin:
+        """Place of the source."""
+        return Origin(tables=self.tables) if self.tables else Origin(self.frame, self.place)
+
+    def range_of(self, column: str) -> Range:
+        """Range of a column's numbers, as far as it is known."""
+        name = lowered(column)
+        if name in self.stated:
+            return range_of(self.stated[name], name)
+        try:
+            return range_of(self.known(column).universe, name)
+        except ParameterError:  # of a schema that contradicts itself, for whoever needs it
+            return ANYTHING
+
+    def known(self, column: str | None) -> Known:
+        """Declarations of a column; none for an expression."""
+        if column is None:
+            return Known(None)
+        return self.declared.of(lowered(column) if self.folded else column)
+
+    def categories(self, column: str | None) -> list[Any] | None:
+        """The categories of a column of a pandas frame; None where there are none."""
+        if column is None or self.frame is None or column not in self.frame.columns:
+            return None
+        dtype = self.frame[column].dtype
+        return list(dtype.categories) if isinstance(dtype, pd.CategoricalDtype) else None
+
+    def codes(self, said: str) -> dict[str, tuple[Hashable, ...]]:
+        """Missing codes of the columns that a SQL text names."""
+        if not self.declared.speak_of_codes:
+            return {}
+        return {name: codes for name in self.columns if quoted(name) in said and (codes := self.known(name).missing)}

@@ -1,0 +1,402 @@
+"""Sources of a query: the tables, files and frames that it may read, and the connection that reads them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pdrisk._core.once import once
+from pdrisk._core.universe import Universe
+from pdrisk._model.declared.declarations import Declarations
+from pdrisk._model.declared.pandera_schema import entries_of, people_of_schema
+from pdrisk._model.kinds import ZONED
+from pdrisk._pandas.requests.objects import declared_kinds
+from pdrisk._sql.owners import PUBLIC, Owners
+from pdrisk._sql.syntax import private_database as workspace
+from pdrisk._sql.syntax.pieces import kind_of_type, lowered
+from pdrisk._sql.syntax.tree import Cte, Select
+from pdrisk._sql.tables.catalog import VIEW, CatalogEntry, entry_names, found_entry
+from pdrisk._sql.tables.clients import plain_text
+from pdrisk._sql.tables.declared_tables import declared_for, declared_in_file, folded
+from pdrisk._sql.tables.frame_types import plain_frame
+from pdrisk._sql.tables.parquet_meanings import (
+    as_meant,
+    by_record,
+    meanings_in_arrow,
+    meanings_in_files,
+    metadata,
+    whole_in_arrow,
+    whole_in_files,
+)
+from pdrisk._sql.tables.readable import WHOLE, checked, columns_not_read, described, file_failure
+from pdrisk._sql.tables.settings import Settings, pin
+from pdrisk._sql.tables.source import Source
+from pdrisk._sql.tables.source_identity import file_place, table_place
+from pdrisk._sql.text.parse import parsed
+from pdrisk._sql.text.scalars import Scalars
+from pdrisk.engines.sql.servers.duckdb_engine import asked, check_committed
+from pdrisk.engines.sql.servers.parquet_scan import parquet_scan, written_files
+from pdrisk.errors import ParameterError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["Sources"]
+
+FRAME = "frame_of_this_call"
+
+
+@dataclass
+class Sources:
+    """Sources that one call may read: the caller's connection, and tables passed by keyword.
+
+    Attributes
+    ----------
+    tables : mapping of str to tuple of str, or None
+        The tables of the connection that may be read, by the names that the query has for them; None: all of them.
+    declared : mapping of str to Declarations
+        What is declared for a source, in the place of what it says itself.
+    stated : mapping of str to Universe
+        The bounds that the call passes, by lower-case name.
+    public : frozenset of str
+        The names of tables that nobody is in, by the caller's word.
+    owner_of : callable or None
+        Whose rows a table holds; None where nobody said who a person is.
+    several : bool
+        Whether the query reads several tables, for which it needs one connection.
+    frames : dict of str to Source
+        Those that this connection reads.
+    known : set of str
+        Functions that no macro of the connection stands in for.
+    ctes : mapping of str to Cte
+        SELECTs that every query finds under a name, as if it began WITH them.
+    selects : sequence of Select
+        The whole text and its scalar subqueries, as they were read last.
+    by_declarations : bool
+        Whether a ledger pays, so that no value tells of what kind Python objects are.
+    """
+
+    connection: DuckDBPyConnection | None
+    named: Mapping[str, Any]
+    schema: object = None
+    tables: Mapping[str, tuple[str, ...]] | None = None
+    declared: Mapping[str, Declarations] = field(default_factory=dict)
+    stated: Mapping[str, Universe] = field(default_factory=dict)
+    public: frozenset[str] = frozenset()
+    owner_of: Callable[[Source], Owners] | None = None
+    several: bool = False
+    opened: list[DuckDBPyConnection] = field(default_factory=list)
+    frames: dict[str, Source] = field(default_factory=dict)
+    known: set[str] = field(default_factory=set)
+    ctes: Mapping[str, Cte] = field(default_factory=dict)
+    selects: Sequence[Select] = ()
+    by_declarations: bool = False
+
+    def __post_init__(self) -> None:
+        self.named = {lowered(name): checked(name, value) for name, value in self.named.items()}
+        if self.connection is None and not self.named:
+            import duckdb
+
+            self.connection = duckdb.default_connection()
+
+    @once
+    def settings(self) -> Settings:
+        """Settings of the caller's connection."""
+        return Settings(self.connection)
+
+    def reader(self, query: Any, params: object) -> Callable[[Scalars], Select]:
+        """Reader of a query, given the values of its scalar subqueries."""
+        text, values = plain_text(query, params)
+
+        def read(scalars: Scalars) -> Select:
+            select = parsed(text, values, scalars)
+            scalars.selects = list(map(self._with_ctes, scalars.selects))
+            return self._with_ctes(select)
+
+        return read
+
+    def _with_ctes(self, select: Select) -> Select:
+        return replace(select, ctes={**self.ctes, **select.ctes}) if self.ctes else select
+
+    def check(self, select: Select) -> None:
+        """Refuse settings and macros of the connection that would change a query's meaning."""
+        if self.connection is not None:
+            self.settings.check(select.functions, self.known)
+            self.known.update(select.functions)
+
+    def take_snapshot(self) -> None:
+        """Read all tables in one state, whatever is written between one query and the next."""
+        if self.connection is not None:
+            self._for_all.begin()
+
+    def check_public(self) -> None:
+        """Refuse public= names without a table."""
+        if self.public:
+            self._public_entries  # noqa: B018 - looks them up
+
+    def check_readable(self, source: Source) -> None:
+        """Refuse a combination of sources that DuckDB cannot read, before anything is paid."""
+        found = described(source.connection, f"SELECT * FROM {source.sql}", "these tables together", WHOLE)
+        if set(found) != set(source.columns):
+            raise ParameterError("these tables have columns that DuckDB names otherwise: name the columns in SELECTs.")
+
+    def close(self) -> None:
+        """Release the frames."""
+        for connection in self.opened:
+            connection.close()
+
+    def owners(self, source: Source) -> Owners:
+        """Owners of a table's rows.
+
+        Raises
+        ------
+        ParameterError, UnknownColumnError
+            If it is not public and nobody said who a person is, or it has no such columns.
+        """
+        if source.public:
+            if (people := source.declared.people) is not None and people.columns:
+                raise ParameterError(
+                    "a table that is passed as public declares person=, so people are in it: pass it as a table of "
+                    "people, or take the declaration back."
+                )
+            return PUBLIC
+        if self.owner_of is None:
+            raise ParameterError(
+                "joins are refused, since a record may match any number of others, unless it is known who a person "
+                'is: pass person="pid", or person={"stays": "patient_id", "patients": "pid"}, the columns of each '
+                "table that say so, and public= with the tables that nobody is in."
+            )
+        return self.owner_of(source)
+
+    def is_public(self, entry: CatalogEntry) -> bool:
+        """Whether the caller declared a table or view public."""
+        return entry in self._public_entries
+
+    @once
+    def _public_entries(self) -> list[CatalogEntry]:
+        found = []
+        for name in sorted(self.public - set(self.named)):
+            known = self.entry((name,) if self.tables is not None else tuple(name.split(".")))
+            if known is None:
+                raise ParameterError(f"public= names {name}, but there is no such table.")
+            found.append(known)
+        return found
+
+    def keyword(self, name: str) -> Source | None:
+        """Table passed under this name."""
+        value = self.named.get(lowered(name))
+        if value is None:
+            return None
+        if isinstance(value, str | tuple):
+            return replace(self.file(value), asked_as=lowered(name))
+        if not self.several:  # apart from settings that are none of the frame's
+            return self._frame(name, value, self._opened(workspace.reader()), FRAME)
+        if lowered(name) not in self.frames:
+            place = sorted(self.named).index(lowered(name))  # whatever is read before: ledgers know questions by it
+            self.frames[lowered(name)] = self._frame(name, value, self._for_all, f"{FRAME}_{place}")
+        return self.frames[lowered(name)]
+
+    def _frame(self, name: str, value: Any, connection: DuckDBPyConnection, frame: str) -> Source:
+        """A frame, under a name of its own on this connection."""
+        try:
+            is_judged = self.by_declarations and lowered(name) not in self.public
+            plain = plain_frame(value, declared_kinds if is_judged else None)
+            connection.register(frame, plain.frame)
+            columns = described(connection, f"SELECT * FROM {frame}", "this frame", WHOLE)
+            names = list(columns)
+            untyped, whole = (frozenset(names[at] for at in places) for places in (plain.untyped, plain.whole))
+            whole |= whole_in_arrow(value, columns)
+            meanings = meanings_in_arrow(value, columns)
+            sql, columns = as_meant(frame, columns, meanings)
+        except ParameterError:
+            raise
+        except Exception:  # noqa: BLE001 - which one could depend on a record
+            pass
+        else:
+            return self._told(
+                Source(
+                    by_record(sql, columns),
+                    columns,
+                    connection,
+                    declared_for(value, list(columns)),
+                    name=lowered(name),
+                    frame=value,
+                    untyped=untyped,
+                    whole=whole - set(meanings),
+                    public=lowered(name) in self.public,
+                )
+            )
+        raise ParameterError(f"DuckDB cannot read the frame {name!r}: leave out {columns_not_read(connection, value)}.")
+
+    def named_file(self, path: str) -> Source:
+        """A file that a query names."""
+        if self.tables is not None:
+            raise ParameterError(f"a Dataset is asked by the names of its tables: {', '.join(self.names())}.")
+        if not any(isinstance(value, str) and value == path for value in self.named.values()):
+            raise ParameterError(
+                "a query may read only files that were named when pdrisk.sql was called: pass it by keyword, as in "
+                "pdrisk.sql('SELECT ... FROM people', people='people.parquet')."
+            )
+        named = next(name for name, value in self.named.items() if isinstance(value, str) and value == path)
+        return replace(self.file(path), asked_as=named)
+
+    def file(self, path: str | tuple[str, ...]) -> Source:
+        """Parquet file that the caller named, or several that are one table: a list, a folder or a pattern."""
+        self.settings.check_files()
+        connection, asked_as = self._for_all, path
+        sql, path = parquet_scan(path)
+        partitions = path is not asked_as
+        first = path if isinstance(path, str) else path[0]
+        columns = described(connection, f"SELECT * FROM {sql}", *file_failure(first))
+        self._check_alike(connection, columns, () if isinstance(path, str) else path, partitions)
+        name = os.path.basename(str(asked_as).rstrip(os.sep) if partitions else first)
+        said = metadata(connection, path)
+        declared = declared_in_file(said)
+        meanings = meanings_in_files(connection, path, said, columns)
+        whole = whole_in_files(said, columns) - set(meanings)
+        sql, columns = as_meant(sql, columns, meanings)
+        return self._told(
+            Source(
+                by_record(sql, columns),
+                columns,
+                connection,
+                declared,
+                name=name,
+                place=lambda: file_place(connection, path),
+                whole=whole,
+                public=any(
+                    type(one := self.named.get(each)) is type(asked_as) and one == asked_as for each in self.public
+                ),
+            )
+        )
+
+    @staticmethod
+    def _check_alike(
+        connection: DuckDBPyConnection, columns: Mapping[str, str], paths: tuple[str, ...], partitions: bool
+    ) -> None:
+        """Refuse listed files that are missing or have other columns, which DuckDB would find while reading."""
+        for path in paths:
+            sql = f"SELECT * FROM {written_files(path, partitions=partitions)}"
+            if described(connection, sql, *file_failure(path)) != columns:
+                raise ParameterError(
+                    f"the file {os.path.basename(path)!r} has other columns or types than the first of its list: write "
+                    "all of them alike."
+                )
+
+    def entry(self, path: tuple[str, ...], home: CatalogEntry | None = None) -> CatalogEntry | None:
+        """Table or view of this name, searched for first where the view ``home`` is."""
+        if home is None and self.tables is not None:
+            path = self.tables.get(lowered(path[0]), ()) if len(path) == 1 else ()
+        return None if self.connection is None or not path else found_entry(self.connection, path, home)
+
+    def table(self, entry: CatalogEntry) -> Source:
+        """A table, or a view that is read as it is: on a cursor, so that results the caller has open stay.
+
+        Temporary tables, which no cursor sees, are read on the connection itself.
+        """
+        if entry.definition is not None and "GENERATED ALWAYS" in entry.definition.upper():
+            raise ParameterError(
+                f"table {entry.name} has generated columns, which may be computed anew at each read: ask a table "
+                "made from it."
+            )
+        own = self._connection
+        if entry.database != "temp":
+            cursor = self._for_all
+            try:
+                columns = described(cursor, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
+            except ParameterError:  # a view of temporary tables
+                pass
+            else:
+                place = None if entry.is_view else lambda: table_place(own, entry.database)  # a view may change alone
+                return self._told(replace(self._of_entry(entry, columns, cursor), place=place))
+        pin(own, is_own=False)
+        columns = described(own, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
+        return self._told(self._of_entry(entry, columns, own))
+
+    @once
+    def _for_all(self) -> DuckDBPyConnection:
+        """The one connection of a query: a single statement reads all tables."""
+        if self.connection is None:
+            return self._opened(workspace.reader())
+        cursor = self._opened(_cursor(self.connection))
+        pin(cursor, is_own=True)
+        return cursor
+
+    def _of_entry(self, entry: CatalogEntry, columns: Mapping[str, str], connection: DuckDBPyConnection) -> Source:
+        """A table or view, read by a connection."""
+        public = self.is_public(entry)
+        sql = entry.in_from(columns, is_public=public)
+        sql = sql if entry.is_native else by_record(sql, columns)
+        return Source(
+            sql, columns, connection, name=entry.name, is_table=not entry.is_view, rows=entry.rows, public=public
+        )
+
+    def _told(self, source: Source) -> Source:
+        """The source with the declarations of schema=, and the connection's time zone."""
+        if any(kind_of_type(sql_type) == ZONED for sql_type in source.columns.values()):
+            self.settings.check_calendar()
+            source = replace(source, zone=self.settings.zone)
+        if self.schema is None:
+            return source
+        entries = folded(entries_of(self.schema))
+        if not any(Declarations(schema=entries).names(lowered(name)) for name in source.columns):
+            raise ParameterError(
+                "schema= names none of the columns of this table: pass the schema of this table or frame."
+            )
+        own = replace(source.declared, own=folded(source.declared.own), schema=folded(source.declared.schema))
+        said = own.and_schema(entries, people_of_schema(self.schema))
+        return replace(source, declared=said, folded=True)
+
+    def names(self) -> list[str]:
+        """Names of all tables, for an error."""
+        if self.tables is not None:
+            return sorted([*self.named, *self.tables])
+        return sorted([*self.named, *([] if self.connection is None else entry_names(self.connection))])
+
+    def columns_of(self, entry: CatalogEntry) -> list[str]:
+        """The column names of a view, in order."""
+        return list(described(self._connection, f"SELECT * FROM {entry.sql}", entry.name, WHOLE))
+
+    def view_text(self, entry: CatalogEntry) -> str | None:
+        """SELECT of a view; None if it shows a Python frame."""
+        if matched := VIEW.match(entry.definition):
+            select = entry.definition[matched.end() :].rstrip().removesuffix(";")
+            if not re.fullmatch(r"SELECT \* FROM (pandas|arrow|polars)_scan\(.*\) AS \w+", select, re.DOTALL):
+                return select
+        if self._shows_a_frame(entry):
+            return None
+        raise ParameterError(
+            f"DuckDB does not show how the view {entry.name} is made, so it cannot be checked: create it with CREATE "
+            "VIEW, or pass the frame by keyword."
+        )
+
+    def _shows_a_frame(self, entry: CatalogEntry) -> bool:
+        """Whether reading the view is one scan of a pandas frame and nothing else.
+
+        An Arrow stream looks like an Arrow table, but can be read only once.
+        """
+        plan = asked(self._connection, f"EXPLAIN (FORMAT json) SELECT * FROM {entry.sql}", [])[-1][-1]
+        return re.findall(r'"name":\s*"([^"]*?)\s*"', plan) == ["PANDAS_SCAN"]
+
+    @once
+    def _connection(self) -> DuckDBPyConnection:
+        assert self.connection is not None  # an entry was found on it
+        check_committed(self.connection)
+        return self.connection
+
+    def _opened(self, connection: DuckDBPyConnection) -> DuckDBPyConnection:
+        self.opened.append(connection)
+        return connection
+
+
+def _cursor(connection: DuckDBPyConnection) -> DuckDBPyConnection:
+    import duckdb
+
+    try:
+        return connection.cursor()
+    except duckdb.Error:
+        pass
+    raise ParameterError("the connection is closed: open it again.")

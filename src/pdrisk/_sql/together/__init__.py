@@ -1,0 +1,1 @@
+"""Statements of several SELECTs, judged and answered together."""

@@ -1,0 +1,400 @@
+"""Statements of several queries, each of which is paid: UNION ALL, GROUPING SETS, and scalar subqueries.
+
+Scalar subqueries are answered first; what they come to is a constant of the rest. All is judged before anything is
+paid, with 1 in the place of values that are not known yet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import NamedTuple
+
+import pandas as pd
+
+from pdrisk._answer.answer import Answer
+from pdrisk._core.risks.gaussian_dp import root, squared
+from pdrisk._guard import guarded
+from pdrisk._ledger.rules.limits import share_of
+from pdrisk._model.arguments import epsilon
+from pdrisk._model.asked_margins import can_have_margins, with_margins
+from pdrisk._model.groups.private_keys import are_private, checked_delta
+from pdrisk._model.kinds import NOTHING
+from pdrisk._model.margins import MarginsAsked
+from pdrisk._model.nodes import Constant
+from pdrisk._sql.noisy.grouping_sets import group_names, keys_of_part
+from pdrisk._sql.noisy.layers import NOISY, Layer, Layered, layer_over
+from pdrisk._sql.relations import dry_run
+from pdrisk._sql.select.judged_query import Judged
+from pdrisk._sql.select.known_names import check_named, is_correlated
+from pdrisk._sql.syntax.headings import unique
+from pdrisk._sql.syntax.pieces import lowered
+from pdrisk._sql.syntax.refusals import NO_FROM, correlated, keys_without_groups
+from pdrisk._sql.syntax.tree import Scalar, Select, Star, Union
+from pdrisk._sql.tables.settings import Settings
+from pdrisk._sql.tables.sources import Sources
+from pdrisk._sql.text.scalars import Scalars
+from pdrisk._sql.together.stacked import (
+    TYPES,
+    GroupedTables,
+    Stacked,
+    Statement,
+    check_scalar,
+    placeholder,
+    put_together,
+    queries,
+    scalar_of,
+    shown,
+    stacked_column,
+)
+from pdrisk.errors import ParameterError, UnknownColumnError
+
+__all__ = ["Share", "planned"]
+
+
+class Share(NamedTuple):
+    """Eps of a query or of several, and delta for private keys, as a caller writes them."""
+
+    eps: object
+    delta: object = None
+
+
+Judge = Callable[[Select, object], Judged]
+Nest = Callable[[Select], Layered]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Plan of a text: its judged queries, and how to ask them.
+
+    Attributes
+    ----------
+    read : callable
+        Reads the query, given the values of its scalar subqueries.
+    nest : callable
+        Gives the layers of a SELECT.
+    judge : callable
+        Takes a SELECT of one query, what the caller says of its keys, and what it may spend.
+    total : Share
+        What all may spend.
+    keys : object
+        As the caller passed them.
+    settings : Settings
+    statements : tuple of Statement
+        Those of the scalar subqueries, in the order in which they are asked, then that of the rest.
+    """
+
+    read: Callable[[Scalars], Select]
+    nest: Nest
+    judge: Callable[[Select, object, Share], Judged]
+    total: Share
+    keys: object
+    settings: Settings
+    statements: tuple[Statement, ...] = ()
+
+    @property
+    def queries(self) -> list[Judged]:
+        """All queries that are asked and paid."""
+        return [each for statement in self.statements for each in queries(statement)]
+
+    def judged(self, judge: Judge, value: Callable[[Statement], Scalar]) -> tuple[Statement, ...]:
+        """Statements one after another; ``value`` gives the values of scalar subqueries."""
+        scalars, found = Scalars(), list[Statement]()
+        while True:
+            select = self.read(scalars)
+            waiting = scalars.selects[len(found) :]
+            asked = waiting[0] if waiting else select
+            keys = own_keys(self.keys, asked, self.nest) if scalars.selects else self.keys
+            found.append(statement_of(asked, self.nest, judge, keys, self.settings, self._trial))
+            if not waiting:
+                return tuple(found)
+            check_scalar(found[-1])
+            scalars.values.append(value(found[-1]))
+
+    def _trial(self, select: Select, keys: object) -> Judged:
+        """A SELECT judged as if it might spend all."""
+        return self.judge(select, keys, self.total)
+
+    def answered(self, ask: Callable[[Judged, bool], pd.DataFrame]) -> pd.DataFrame:
+        """The answer; ``ask`` takes a query, and whether its columns are those of the answer."""
+        before: list[Answer] = []
+
+        def asked(statement: Statement) -> pd.DataFrame:
+            if not isinstance(statement, Stacked):
+                answer = ask(statement if isinstance(statement, Judged) else statement.judged, False)
+                before.append(_described(answer))
+                return answer if isinstance(statement, Judged) else statement.rows(answer)
+            answers = [asked(part) for part in statement.parts]
+            return guarded(lambda: put_together(statement, answers))
+
+        last = self.statements[-1]
+        if len(self.statements) > 1:  # the values of scalar subqueries are known now
+            last = self.shared(lambda statement: scalar_of(asked(statement)))[-1]
+        delta = sum((each.query.delta for each in self.queries), Fraction(0))
+        if isinstance(last, Judged):
+            answer = ask(last, True)
+            return merged(answer, before, delta, _described(answer))
+        return merged(asked(last), before, delta)
+
+    def shared(self, value: Callable[[Statement], Scalar]) -> tuple[Statement, ...]:
+        """The statements, each with its share of the total."""
+        shares = iter(shares_of(self.queries, self.total))
+        return self.judged(lambda select, keys: self.judge(select, keys, next(shares)), value)
+
+
+def planned(
+    read: Callable[[Scalars], Select],
+    nest: Nest,
+    judge: Callable[[Select, object, Share], Judged],
+    total: Share,
+    keys: object,
+    sources: Sources,
+) -> Plan:
+    """Plan of a query, judged with values such as 1 for those that only answers tell.
+
+    How many queries share what may be spent is known once they have been judged with all of it.
+
+    Raises
+    ------
+    ParameterError
+        If anything is wrong with it.
+    """
+    plan = Plan(read, nest, judge, total, keys, sources.settings)
+    try:
+        statements = plan.judged(lambda select, own: judge(select, own, total), placeholder)
+    except UnknownColumnError as error:
+        if not error.path or not is_correlated(error.path, sources):
+            raise
+        path = ".".join(error.path)
+    else:
+        path = ""
+    if path:
+        raise correlated(path)
+    found = replace(plan, statements=statements)
+    if not found.queries:
+        raise ParameterError(f"{NO_FROM}.")
+    if len(found.statements) > 1 or isinstance(found.statements[0], Stacked):
+        check_keys(keys, found.queries, sources)
+        return replace(found, statements=found.shared(placeholder))
+    return found
+
+
+def _described(answer: pd.DataFrame) -> Answer:
+    said = Answer.from_attrs(answer.attrs)
+    assert said is not None
+    return said
+
+
+def statement_of(select: Select, nest: Nest, judge: Judge, keys: object, settings: Settings, trial: Judge) -> Statement:
+    """Statement of a SELECT: one query, or several put together.
+
+    Parameters
+    ----------
+    select : Select
+    nest : callable
+        Gives the layers of a SELECT.
+    judge : callable
+        Takes a SELECT of one query, and what the caller says of its keys.
+    keys : object
+        As the caller passed them.
+    settings : Settings
+    trial : callable
+        As ``judge``, of what may not be asked.
+
+    Raises
+    ------
+    ParameterError
+        If anything is wrong with one of them, or they do not fit together.
+    """
+    nested = nest(select)
+    source = nested.core.source
+    seen = {name: cte for name, (cte, _) in nested.ctes.items()}
+    parts: list[Statement] = []
+    if isinstance(source, Union):
+        selects = tuple(
+            replace(part, ctes={**seen, **part.ctes}, functions=select.functions, has_parameters=select.has_parameters)
+            for part in source.parts
+        )
+        together = tables_of(replace(source, parts=selects), judge, keys, trial)
+        parts += [] if together is None else [together]
+        for at, own in enumerate(selects if together is None else ()):
+            places = None if source.grouped_by is None else source.grouped_by[at]
+            said = own_keys(keys, own, nest) if places is None else keys_of_part(keys, source, places)
+            parts.append(statement_of(own, nest, judge, said, settings, trial))
+    elif not nested.is_put_together:
+        return judge(select, keys)
+    labels, kinds = _columns(parts)
+    columns = (stacked_column(at, kind, parts) for at, kind in enumerate(kinds))
+    base = tuple(zip(labels, columns, strict=True))
+    layers = [Layer(base, "", "", (), ())]
+    for over in nested.over:
+        layers.append(layer_over(layers[-1], over, settings))
+    found = Stacked(tuple(parts), kinds, tuple(layers[1:]), select.has_parameters)
+    nothing = ", ".join(
+        [
+            *(f"CAST(NULL AS {TYPES[kind]}) AS {letter}{at}" for letter in "vu" for at, kind in enumerate(kinds)),
+            "CAST(0 AS BIGINT) AS code",
+        ]
+    )
+    dry_run.computed(found.computed(f"(SELECT {nothing}) AS {NOISY}"), select.has_parameters)
+    return found
+
+
+def tables_of(union: Union, judge: Judge, keys: object, trial: Judge) -> GroupedTables | None:
+    """Groupings as one query, which measures the finest one and its margins together; None where they cannot be.
+
+    That takes all combinations of listed keys, and statistics that are sums over groups.
+    """
+    groupings = union.grouped_by or ()
+    finest = tuple(range(len(union.groups)))
+    if finest not in groupings or len(groupings) < 2 or len(set(groupings)) < len(groupings):
+        return None
+    select, own = union.parts[groupings.index(finest)], keys_of_part(keys, union, finest)
+    if are_private(keys) or isinstance(select.source, Union):
+        return None
+    query = trial(select, own).query
+    if query.groups is None or len(query.groups.columns) < len(finest) or not can_have_margins(query):
+        return None
+    asked = MarginsAsked([[query.groups.columns[at] for at in axes] for axes in groupings if axes != finest])
+    found = judge(select, own)
+    constants = (tuple(item for item, _ in part.items[len(finest) :]) for part in union.parts)
+    bits = tuple(tuple(int(each.value) for each in items if isinstance(each, Constant)) for items in constants)
+    return GroupedTables(replace(found, query=with_margins(found.query, asked)), groupings, bits)
+
+
+def own_keys(keys: object, select: Select, nest: Nest) -> object:
+    """A caller's keys for the groups of one SELECT of several."""
+    nested = nest(select)
+    core = nested.core
+    if nested.is_put_together:
+        return keys
+    if core.groups == ():
+        return None
+    if not isinstance(keys, Mapping):
+        return keys
+    nodes = [item for item, _ in core.items if not isinstance(item, Star)] if core.groups is None else core.groups
+    names = frozenset().union(*(group_names(node, core) for node in nodes))
+    return {name: listed for name, listed in keys.items() if isinstance(name, str) and lowered(name) in names} or None
+
+
+def check_keys(keys: object, found: Sequence[Judged], sources: Sources) -> None:
+    """Refuse a list of keys if no query has groups, and names in a dict that nothing has."""
+    names = [name for question in found for group in question.groups for name in group.names]
+    if isinstance(keys, Mapping):
+        check_named(keys, names, sources)
+    elif keys is not None and not names:
+        raise keys_without_groups()
+
+
+def _columns(parts: Sequence[Statement]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Headings of the first part, and the kinds on which all parts agree."""
+    listed = [shown(part) for part in parts]
+    if len({len(each) for each in listed}) > 1:
+        raise ParameterError(
+            f"the parts of a UNION have {' and '.join(str(len(each)) for each in listed)} columns: give all the same."
+        )
+    kinds = []
+    for at in range(len(listed[0]) if listed else 0):
+        found = list(dict.fromkeys(each[at][1] for each in listed if each[at][1] != NOTHING)) or [NOTHING]
+        if found[0] not in TYPES:
+            raise ParameterError(
+                f"column {at + 1} of the parts of a UNION holds {found[0]}, of which nothing is put together: ask each "
+                "part alone."
+            )
+        if len(found) > 1:
+            raise ParameterError(
+                f"column {at + 1} of the parts of a UNION holds {' and '.join(found)}: make them alike."
+            )
+        kinds.append(found[0])
+    return tuple(label for label, _ in listed[0]) if listed else (), tuple(kinds)
+
+
+def shares_of(found: Sequence[Judged], total: Share) -> list[Share]:
+    """Cost of each query: the eps written in it, and an even share of the rest for each other release.
+
+    Where keys are private the same again chooses them, and each query that does so has an even share of delta.
+    """
+    if total.eps is None:
+        return [total] * len(found)
+    eps, choosing = epsilon(total.eps), sum(each.query.selection is not None for each in found)
+    delta = share_of(checked_delta(total.delta), choosing) if choosing else None
+    fixed = [each.written_out * (1 if each.query.selection is None else 2) for each in found]
+    left = eps - sum(fixed, Fraction(0))
+    waiting = sum(each.open_releases for each in found)
+    if left < 0 or (waiting and left == 0):
+        raise ParameterError(
+            f"the query may spend eps={float(eps):g} in total, but asks for {float(eps - left):g} in its dp_ "
+            "functions: pass a larger eps=, or write smaller ones."
+        )
+    each_open = share_of(left, waiting) if waiting else Fraction(0)
+    return [
+        Share(own + each.open_releases * each_open, None if each.query.selection is None else delta)
+        for own, each in zip(fixed, found, strict=True)
+    ]
+
+
+def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, own: Answer | None = None) -> pd.DataFrame:
+    """The answer with a description of all its parts.
+
+    Parameters
+    ----------
+    answer : DataFrame
+    inner : sequence of Answer
+        What was answered before.
+    delta : Fraction
+        Of all together.
+    own : Answer, optional
+        Of the last query, whose columns the answer has; without it they are the answer's own.
+    """
+    every = [*inner, *([] if own is None else [own])]
+    numbers: list[int] = []
+    for each in every:
+        first = max(numbers, default=-1) + 1
+        numbers += [first + at for at in each.releases or range(len(each.lines))]
+    lines = [line for each in every for line in each.lines]
+    names = unique([line.name for line in lines])
+    where, most = list(dict.fromkeys(each.where for each in every)), max(every, key=lambda each: each.combinations)
+    tables = next((each for each in every if each.tables), most)
+    said = Answer(
+        lines=tuple(replace(line, name=name) for line, name in zip(lines, names, strict=True)),
+        eps=math.fsum(each.eps for each in every),
+        mu=root(sum((squared(each.mu) for each in every), Fraction(0))),
+        extra=math.fsum(each.extra for each in every),
+        least_group=next((each.least_group for each in every if each.least_group is not None), None),
+        where=where[0] if len(where) == 1 else "; ".join("all records" if each is None else each for each in where),
+        where_trusted=any(each.where_trusted for each in every),
+        bounds_from_data=any(each.bounds_from_data for each in every),
+        keys_from=_keys_from(every),
+        without_missing=tuple(dict.fromkeys(name for each in every for name in each.without_missing)),
+        combinations=most.combinations,
+        combined=most.combined,
+        tables=tables.tables,
+        shares=tables.shares,
+        whole=tables.whole,
+        unit=every[0].unit,
+        has_person=every[0].has_person,
+        per_person=every[0].per_person,
+        rows=max(each.rows for each in every),
+        groups_each=max(each.groups_each for each in every),
+        overall=any(each.overall for each in every),
+        leaves_out=tuple(dict.fromkeys(limit for each in every for limit in each.leaves_out)),
+        grouped=any(each.grouped for each in every),
+        headings=tuple(answer.columns) if own is None else own.headings,
+        groups=() if own is None else own.groups,
+        sums=own is None or any(each.sums for each in every),
+        curators=() if own is None else own.curators,
+        releases=tuple(numbers) if len(set(numbers)) < len(numbers) else (),
+        delta=float(delta),
+        eps_groups=math.fsum(each.eps_groups for each in every),
+        # Settings of the groups in each list.
+        sizes_shown=tuple(map(max, zip(*(each.sizes_shown for each in every if each.sizes_shown), strict=True))),
+    )
+    return said.attach(answer)
+
+
+def _keys_from(every: Sequence[Answer]) -> str | None:
+    """Source of the groups, if it is the data or a column's categories anywhere."""
+    said = [each.keys_from for each in every if each.keys_from is not None]
+    return next((word for word in ("data", "categories") if word in said), next(iter(said), None))

@@ -1,0 +1,381 @@
+"""Records of people: the rows or numbers that count for each person, chosen before anything is summarised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pdrisk._core.contributions import DENSE, numbered
+from pdrisk._core.lattice import numbers_grid
+from pdrisk._core.once import once
+from pdrisk._core.universe import Universe
+from pdrisk._model.groups.integer_keys import different_integers
+from pdrisk._model.groups.keys import Key
+from pdrisk._model.rowwise.families import missing_of
+from pdrisk._model.unit import Secret, Unit
+
+__all__ = ["Persons", "Records"]
+
+NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records of one line: rows of the frame, or numbers made of each person's rows.
+
+    Attributes
+    ----------
+    values, others : ndarray, shape (R,), or None
+        Of its columns; None where rows are only counted.
+    selected : ndarray of bool, shape (R,), or None
+    codes : ndarray of int32, shape (R,), or None
+        Groups.
+    place : ndarray of int64, shape (N,), or None
+        Which record each row of the frame is part of, `NOBODY` if none; None where each row is its own.
+    persons : ndarray of int64, shape (R,), or None
+        Whose they are, where a person may have several.
+    offered : ndarray of int64, shape (G,), or None
+        How many there would be if every row counted; None where that is all of them.
+    """
+
+    values: Any
+    others: Any = None
+    selected: NDArray[np.bool_] | None = None
+    codes: NDArray[np.int32] | None = None
+    place: NDArray[np.int64] | None = None
+    persons: NDArray[np.int64] | None = None
+    offered: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True)
+class Persons:
+    """People of a frame, by their id columns.
+
+    Attributes
+    ----------
+    frame : DataFrame
+    unit : Unit
+    secret : callable
+        Gives 16 bytes or more that decide, with a row's own content, which rows of a person count.
+    """
+
+    frame: pd.DataFrame
+    unit: Unit
+    secret: Secret
+
+    @once
+    def numbers(self) -> NDArray[np.int64]:
+        """The number of each row's person, shape (N,); `NOBODY` where any part of the id is missing."""
+        found: NDArray[np.int64] | None = None
+        nobody = np.zeros(len(self.frame), dtype=bool)
+        for column in self.unit.person:
+            own, different = pd.factorize(self.frame[column])
+            nobody |= missing_of(self.frame[column])
+            nobody |= own < 0
+            own = own.astype(np.int64, copy=False)
+            if found is not None:
+                own = pd.factorize(found * (len(different) + 1) + own)[0].astype(np.int64, copy=False)
+            found = own
+        assert found is not None
+        return np.where(nobody, NOBODY, found) if nobody.any() else found
+
+    @once
+    def nobody(self) -> NDArray[np.bool_] | None:
+        """Which rows are of nobody known, shape (N,); None where there can be none."""
+        return None if self._whole is not None else self.numbers == NOBODY
+
+    def count(self, used: NDArray[np.bool_] | None) -> int:
+        """How many different people have a row that is used."""
+        if (ids := self._whole) is not None:
+            return different_integers(ids if used is None else ids[used])
+        kept = self.numbers != NOBODY
+        return different_integers(self.numbers[kept if used is None else kept & used])
+
+    @property
+    def _whole(self) -> NDArray[np.integer] | None:
+        """The ids, where they are one column of whole numbers of numpy, which are never missing."""
+        if len(self.unit.person) > 1:
+            return None
+        series = self.frame[self.unit.person[0]]
+        return series.to_numpy() if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu" else None
+
+    @once
+    def hashes(self) -> NDArray[np.uint64]:
+        """A keyed hash of each row's person, shape (N,)."""
+        return self._mixed(*(self._hash(self.frame[column]) for column in self.unit.person))
+
+    def records(
+        self,
+        values: tuple[NDArray[Any] | None, NDArray[Any] | None],
+        universe: Universe | None,
+        used: NDArray[np.bool_] | None,
+        codes: NDArray[np.int32] | None,
+        keys: Sequence[Key] | None = None,
+        content: pd.Series | None = None,
+    ) -> Records:
+        """Records of each person: from rows that are used, hold a value and are in a group.
+
+        Parameters
+        ----------
+        values : (ndarray or None, ndarray or None), each of shape (N,)
+            The numbers of one or two columns; NaN is missing.
+        universe : Universe or None
+            Of the statistic, where it has bounds.
+        used : ndarray of bool, shape (N,), or None
+        codes : ndarray of int32, shape (N,), or None
+            Groups, the number of keys where a row is in none.
+        keys : sequence of tuple, optional
+            The keys of the groups, by which groups of a person are chosen: what else occurs would move their numbers.
+        content : Series, optional
+            What is read of the rows where that is no number.
+        """
+        kept = self.numbers != NOBODY
+        if used is not None:
+            kept &= used
+        groups = 1 if keys is None else len(keys)
+        if codes is not None:
+            kept &= codes < groups
+        read = [np.asarray(each, dtype=np.float64) for each in values if each is not None]
+        for each in read:
+            kept &= ~np.isnan(each)
+        rows = np.flatnonzero(kept)
+        persons = self.numbers if len(rows) == len(kept) else self.numbers[rows]
+        group = None if codes is None else codes[rows].astype(np.int64)
+        overall = self.unit.overall and group is not None
+        is_counted = self.unit.rows == 1 and not read and content is None
+        offered = self._offered(persons, group, groups, of_people=is_counted or self.unit.per_person is not None)
+        pairs, size = persons, 1
+        if keys is not None and group is not None and not overall:
+            rows, persons, group = self._within_groups(rows, persons, group, keys)
+            pairs, size = persons * groups + group, groups
+        most = (int(persons.max(initial=NOBODY)) + 1) * size
+        if self.unit.per_person is not None:
+            made = self._collapsed(rows, persons, group, numbered(pairs, most), values, universe)
+            return replace(made, offered=offered)
+        if is_counted and not overall:  # rows that are only counted are all alike
+            return replace(self._chosen(_one_of_each(pairs, rows, most), values, codes), offered=offered)
+
+        def hashes(own: NDArray[np.intp]) -> list[NDArray[np.uint64]]:
+            numbers = [(each[own] + 0.0).view(np.uint64) for each in read]  # -0.0 is 0.0
+            if overall and codes is not None and keys is not None:  # a row is its group, too
+                numbers.append(self._hashes_of(keys)[codes[own]])
+            return numbers if content is None else [*numbers, self._hash(content.iloc[own])]
+
+        chosen = rows[self._within_rows(rows, numbered(pairs, most), hashes)]
+        return replace(self._chosen(chosen, values, codes), offered=offered)
+
+    def _offered(
+        self, persons: NDArray[np.int64], group: NDArray[np.int64] | None, groups: int, *, of_people: bool
+    ) -> NDArray[np.int64] | None:
+        """Number of rows in each group, or of people in each group; None if all of them count."""
+        if group is None:
+            return None if of_people else np.array([len(persons)])
+        if of_people:
+            if groups <= self.unit.groups and not self.unit.overall:
+                return None
+            group = np.unique(persons * groups + group) % groups
+        return np.bincount(group, minlength=groups)
+
+    def _chosen(
+        self, rows: NDArray[np.intp], values: tuple[NDArray[Any] | None, NDArray[Any] | None], codes: Any
+    ) -> Records:
+        """The rows that count, each as a record."""
+        kept = np.zeros(len(self.frame), dtype=bool)
+        kept[rows] = True
+        return Records(*values, kept, codes, persons=self.numbers if self.unit.weight > 1 else None)
+
+    def _within_groups(
+        self, rows: NDArray[np.intp], persons: NDArray[np.int64], group: NDArray[np.int64], keys: Sequence[Key]
+    ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
+        """Rows in those groups of each person that count, chosen by the hash of person and key."""
+        groups = len(keys)
+        if groups <= self.unit.groups:
+            return rows, persons, group
+        _, first = np.unique(persons * groups + group, return_index=True)
+        of, at = persons[first], group[first]
+        too_many = np.bincount(of, minlength=persons.max(initial=NOBODY) + 1) > self.unit.groups
+        if not too_many.any():
+            return rows, persons, group
+        order = np.lexsort((self._mixed(self.hashes[rows[first]], self._hashes_of(keys)[at]), of))
+        chosen = order[_rank_within(of[order]) < self.unit.groups]
+        kept = np.isin(persons * groups + group, (of * groups + at)[chosen])
+        return rows[kept], persons[kept], group[kept]
+
+    def _within_rows(
+        self,
+        rows: NDArray[np.intp],
+        pairs: NDArray[np.intp],
+        hashes: Callable[[NDArray[np.intp]], list[NDArray[np.uint64]]],
+    ) -> NDArray[np.bool_]:
+        """Rows that count: all rows of people with few, else those with the smallest hashes of their content.
+
+        A row is its own values, so equal rows of a person are told apart by a number of their own, whichever has it.
+        """
+        kept = np.ones(len(rows), dtype=bool)
+        several = np.flatnonzero((np.bincount(pairs) > self.unit.rows)[pairs])
+        if not len(several):
+            return kept
+        own, of = rows[several], pairs[several]
+        contents = hashes(own)
+        if not contents:  # alike, too
+            order = np.argsort(of, kind="stable")
+            kept[several[order]] = _rank_within(of[order]) < self.unit.rows
+            return kept
+        content = self._mixed(self.hashes[own], *contents)
+        same = np.zeros(len(own), dtype=np.int64)
+        alike = _repeated(content)
+        order = alike[np.lexsort((content[alike], of[alike]))]
+        same[order] = _rank_within(of[order], content[order])
+        kept[several] = _smallest_of_each(of, self._mixed(content, same.astype(np.uint64)), self.unit.rows)
+        return kept
+
+    def _collapsed(
+        self,
+        rows: NDArray[np.intp],
+        persons: NDArray[np.int64],
+        group: NDArray[np.int64] | None,
+        pairs: NDArray[np.intp],
+        values: tuple[Any, Any],
+        universe: Universe | None,
+    ) -> Records:
+        """One record for each person and group: the number that the rows become."""
+        size = int(pairs.max(initial=-1)) + 1
+        place = np.full(len(self.frame), NOBODY, dtype=np.int64)
+        place[rows] = pairs
+        of, whose = None, None
+        if group is not None:
+            of = np.zeros(size, dtype=np.int32)
+            of[pairs] = group
+        if self.unit.weight > 1:
+            whose = np.zeros(size, dtype=np.int64)
+            whose[pairs] = persons
+        sides = (universe, getattr(universe, "other", None))
+        own, others = (
+            None if each is None else _collapse(str(self.unit.per_person), each[rows], pairs, size, side)
+            for each, side in zip(values, sides, strict=True)
+        )
+        return Records(own, others, None, of, place, whose)
+
+    def _hash(self, column: pd.Series) -> NDArray[np.uint64]:
+        """A hash of each value of a column of any kind, by that value alone; 0 where it is missing.
+
+        pandas hashes some columns in another way if one value of them is missing, or of another type.
+        """
+        present = ~missing_of(column)
+        found = np.zeros(len(column), dtype=np.uint64)
+        found[present] = _hashed(column[present], self.secret().hex()[:16])
+        return found
+
+    def _hashes_of(self, keys: Sequence[Key]) -> NDArray[np.uint64]:
+        """A hash of each key, by that key alone."""
+        return _hashed(pd.Series([repr(key) for key in keys], dtype=object), self.secret().hex()[:16])
+
+    def _mixed(self, *parts: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """One hash of several numbers, keyed."""
+        keys = np.frombuffer(self.secret()[:16], dtype=np.uint64)
+        found = np.full(len(parts[0]), keys[0])
+        for part in parts:
+            found = _scrambled((found ^ part) + keys[1])
+        return np.asarray(found, dtype=np.uint64)
+
+
+def _hashed(column: pd.Series, key: str) -> NDArray[np.uint64]:
+    """A keyed hash of each value of a column without missing ones."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return _hashed(pd.Series(column.cat.categories), key)[column.cat.codes]
+    if column.dtype.kind == "M":  # with a time zone an array of objects
+        return np.asarray(pd.util.hash_pandas_object(column, index=False, hash_key=key), dtype=np.uint64)
+    values = column.to_numpy()
+    if values.dtype.kind == "f":
+        values = values + 0  # -0.0 is 0.0
+    if values.dtype.kind == "O" and pd.api.types.infer_dtype(values, skipna=False) != "string":
+        values = pd.Series(values, dtype=object).map(_text).to_numpy(dtype=object)
+    return pd.util.hash_array(values, hash_key=key)
+
+
+def _text(value: object) -> str:
+    """A text for an object of any kind, texts themselves."""
+    return value if isinstance(value, str) else f"{type(value).__name__} {value!r}"
+
+
+def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finalizer of splitmix64 (Steele, Lea & Flood 2014): every bit of the result depends on every bit."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: NDArray[np.uint64] = numbers ^ (numbers >> np.uint64(31))
+    return mixed
+
+
+def _one_of_each(pairs: NDArray[np.int64], rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """One row of each pair that occurs, whichever; pairs as for `numbered`."""
+    if most > DENSE * len(pairs):
+        return rows[~pd.Series(pairs).duplicated().to_numpy()]
+    found = np.full(most, NOBODY, dtype=np.intp)
+    found[pairs] = rows
+    return found[found != NOBODY]
+
+
+def _repeated(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Where hashes are that occur more than once; to sort them takes a tenth of the time of looking for these."""
+    ordered = np.sort(hashes)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return np.zeros(0, dtype=np.intp)
+    return np.flatnonzero(pd.Series(hashes).duplicated(keep=False))
+
+
+def _smallest_of_each(of: NDArray[np.int64], hashes: NDArray[np.uint64], most: int) -> NDArray[np.bool_]:
+    """Which things have the smallest hashes of their owner's, ``most`` of each at most; owners are numbered from 0.
+
+    Owner and first bits of the hash make one number, which sorts ten times as fast as both. Where the first bits leave
+    open which ones count, the whole hash decides.
+    """
+    bits = 64 - int(of.max()).bit_length()
+    keys = (of.astype(np.uint64) << np.uint64(bits)) | (hashes >> np.uint64(64 - bits))
+    sizes = np.bincount(of)
+    ends = np.cumsum(sizes)
+    kept = keys <= np.sort(keys)[np.minimum(ends - sizes + most, ends) - 1][of]
+    tied = np.flatnonzero((np.bincount(of[kept], minlength=len(sizes)) > most)[of])
+    order = tied[np.lexsort((hashes[tied], of[tied]))]
+    kept[order] = _rank_within(of[order]) < most
+    return kept
+
+
+def _rank_within(*sorted_keys: NDArray[Any]) -> NDArray[np.int64]:
+    """For each of sorted things its place, from 0, among those with equal keys."""
+    size = len(sorted_keys[0])
+    starts = np.ones(size, dtype=bool)
+    if size:
+        starts[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in sorted_keys])
+    first = np.maximum.accumulate(np.where(starts, np.arange(size), 0))
+    return np.arange(size) - first
+
+
+def _collapse(
+    way: str, values: NDArray[Any], pairs: NDArray[np.intp], size: int, universe: Universe | None
+) -> NDArray[np.float64]:
+    """Number that the rows of each person become.
+
+    Sums are those of integers on a public grid, so that no order of rows changes a digit: else the rows of one person
+    could change the last digits of another's number.
+    """
+    if way == "count":
+        return np.bincount(pairs, minlength=size).astype(np.float64)
+    numbers = np.asarray(values, dtype=np.float64)
+    if way in ("min", "any", "max", "all"):
+        found = np.full(size, np.inf if way in ("min", "all") else -np.inf)
+        (np.minimum if way in ("min", "all") else np.maximum).at(found, pairs, numbers)
+        return found
+    assert universe is not None  # of a sum or mean
+    grid = numbers_grid(universe, is_sum=way == "sum")
+    places = np.floor(np.clip(numbers - grid.origin, -grid.reach, grid.reach) * grid.per_unit + 0.5).astype(np.int64)
+    sums = np.zeros(size, dtype=np.int64)
+    np.add.at(sums, pairs, places)
+    total = sums.astype(np.float64) / grid.per_unit
+    if way == "sum":
+        return total
+    return grid.origin + total / np.maximum(np.bincount(pairs, minlength=size), 1)

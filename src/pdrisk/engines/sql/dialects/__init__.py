@@ -1,0 +1,1 @@
+"""Words of SQL that most engines share, and what each says differently."""

@@ -1,0 +1,1 @@
+"""Engines: their dialects, their types, and how a statement is run."""

@@ -1,0 +1,140 @@
+"""DuckDB engine."""
+
+from __future__ import annotations
+
+import threading
+import time
+from _thread import start_new_thread
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pdrisk._guard import guarded
+from pdrisk._model.query import Query
+from pdrisk.engines.base import GroupSizes, Origin
+from pdrisk.engines.sql.dialects.dialect import Dialect, DuckDBDialect
+from pdrisk.engines.sql.summary.reading import Columns, TableReading, group_sizes, read
+from pdrisk.engines.sql.summary.summary_plan import SummaryPlan, for_query
+from pdrisk.errors import ParameterError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["DuckDBEngine", "asked", "check_committed", "fetched"]
+
+ASKING = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class DuckDBEngine:
+    """Engine of a DuckDB connection, with the plan of one query.
+
+    Attributes
+    ----------
+    connection : DuckDBPyConnection
+    plan : SummaryPlan
+    places : tuple of int
+        Which part of the plan each line of the query finds its summary in.
+    keys : list of list, or None
+        The listed keys, the parameters of ``plan.keys``; None for those observed.
+    origin : Origin
+    dialect : Dialect
+    """
+
+    connection: DuckDBPyConnection
+    plan: SummaryPlan
+    places: tuple[int, ...]
+    keys: list[list[Any]] | None = None
+    origin: Origin = field(default_factory=Origin)
+    dialect: Dialect = field(default_factory=DuckDBDialect)
+
+    def group_sizes(self, query: Query) -> GroupSizes:  # noqa: ARG002 - that of the plan
+        """The groups that occur, sorted, and their numbers of people; fails as `guarded` does."""
+        return guarded(lambda: group_sizes(partial(fetched, self.connection), self.plan, self.dialect))
+
+    def read(self, query: Query) -> TableReading:
+        """Reading of the query that the plan is for; fails as `guarded` does.
+
+        Of private keys the query has those that are shown.
+        """
+        lists, groups = self.keys, query.groups
+        if groups is not None and groups.is_private:
+            lists = [[key[at] for key in groups.keys or ()] for at in range(len(groups.columns))]
+        plan = for_query(self.plan, query, self.places)
+        parts, keys = guarded(lambda: read(partial(fetched, self.connection), plan, lists, self.dialect))
+        universes = tuple(line.universe for line in query.lines if line.universe is not None)
+        return TableReading(universes, tuple(parts[place] for place in self.places), keys)
+
+
+def fetched(connection: DuckDBPyConnection, sql: str, values: list[Any]) -> Columns:
+    """The columns of an answer.
+
+    DuckDB lets signal handlers run while it works, and says no more of what one raised than that there was something,
+    be it Ctrl-C or a timeout. So the thread in which handlers run only waits, and what they raise comes out there.
+    """
+    import duckdb
+
+    if threading.current_thread() is not threading.main_thread():
+        return connection.execute(sql, values).fetchnumpy()
+    found: list[Columns] = []
+    failed: list[BaseException] = []
+    begun, ended = threading.Lock(), threading.Lock()
+    ended.acquire()
+
+    def work() -> None:
+        if begun.acquire(blocking=False):  # else nobody waits for it any more
+            try:
+                found.append(connection.execute(sql, values).fetchnumpy())
+            except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+                failed.append(error)
+            ended.release()
+
+    try:
+        # Not a Thread, nor a Future: a handler that raises while they hold a lock of their own leaves it held.
+        start_new_thread(work, ())
+        ended.acquire()
+    finally:
+        while not (found or failed or begun.acquire(blocking=False)):
+            with suppress(duckdb.Error):  # "busy" between two steps of its work
+                connection.interrupt()
+            time.sleep(0.005)
+    if failed:
+        raise failed[0]
+    return found[0]
+
+
+def asked(connection: DuckDBPyConnection, sql: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
+    """Rows of the catalog."""
+    import duckdb
+
+    try:
+        with ASKING:
+            return connection.execute(sql, parameters).fetchall()
+    except duckdb.Error as error:
+        message = str(error).split("\n")[0]
+        if isinstance(error, getattr(duckdb, "ResourceInUseException", ())):  # since DuckDB 2
+            message = (
+                "a result of it is still being read. Read that to its end (read_all() of a reader), or pass "
+                "con.cursor(), which sees everything but temporary tables."
+            )
+    raise ParameterError(f"the connection cannot be asked for its tables: {message}")
+
+
+def check_committed(connection: DuckDBPyConnection) -> None:
+    """Refuse a connection with an open transaction.
+
+    Cursors do not see what it changed, such as people who were deleted. On the connection itself any statement that
+    fails, be it for want of memory, would undo the transaction.
+
+    Raises
+    ------
+    ParameterError
+        If one is open. It stays as it is.
+    """
+    number = "SELECT system.main.txid_current()"  # each statement has another, but for those of one transaction
+    if asked(connection, number, []) == asked(connection, number, []):
+        raise ParameterError(
+            "the connection has an open transaction, and pdrisk sees only what is committed: COMMIT or ROLLBACK "
+            "first. With SQLAlchemy, pass the Engine, which opens a connection for pdrisk."
+        )

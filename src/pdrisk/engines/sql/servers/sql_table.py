@@ -1,0 +1,388 @@
+"""Tables of engines of SQL: the header that requests are judged by, and the engine that reads them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._core.summary import Needs
+from pdrisk._guard import guarded
+from pdrisk._model.groups.calendar_keys import calendar_key
+from pdrisk._model.groups.frame_keys import key_index
+from pdrisk._model.groups.keys import Key
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, ZONED
+from pdrisk._model.query import Groups, Query
+from pdrisk._model.rowwise import is_mask
+from pdrisk._model.rowwise.families import UNITS, as_number
+from pdrisk._model.unit import Secret
+from pdrisk.engines.base import GroupSizes, Origin, Reading
+from pdrisk.engines.numpy.frame import ANYTHING
+from pdrisk.engines.sql.dialects.dialect import DOUBLE, WHOLE, Dialect
+from pdrisk.engines.sql.dialects.dialect import TEXT as CARRIED_TEXT
+from pdrisk.engines.sql.rowwise import RowSQL
+from pdrisk.engines.sql.summary.reading import Fetch, group_sizes, read, statements
+from pdrisk.engines.sql.summary.summary_plan import (
+    Binned,
+    Counted,
+    Different,
+    Measured,
+    MeasuredPair,
+    Part,
+    PeopleRead,
+    SummaryPlan,
+    combined,
+    for_query,
+)
+from pdrisk.engines.sql.values import StoredColumn, Value
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["AnswerReading", "SQLTable", "TableEngine", "group_sql", "listed_keys", "only_for_frames", "plain_keys"]
+
+NOTHING: Final = Needs()
+WIDEST: Final = 40  # signs of a whole number as text, so that texts stand in the order of numbers that are not below 0
+MOST_EDGES: Final = 2001  # of bins: the time to plan a statement grows faster than they do
+
+
+@dataclass(frozen=True, slots=True)
+class SQLTable:
+    """Table of an engine of SQL.
+
+    Attributes
+    ----------
+    source : str
+        As it stands in FROM.
+    columns : mapping of StoredColumn
+        By label.
+    dialect : Dialect
+    fetch : callable
+        Runs a statement: see `Fetch`.
+    origin : Origin
+        Where it is.
+    rows : int
+        How many it has, or nearly; 0 where nobody knows.
+    """
+
+    source: str
+    columns: Mapping[str, StoredColumn]
+    dialect: Dialect
+    fetch: Fetch
+    origin: Origin = field(default_factory=Origin)
+    rows: int = 0
+
+    @property
+    def header(self) -> pd.DataFrame:
+        """Its columns as an empty pandas frame, by which requests are judged."""
+        return pd.DataFrame({name: pd.Series(dtype=column.dtype) for name, column in self.columns.items()})
+
+    def made(
+        self,
+        source: str,
+        columns: Mapping[str, StoredColumn],
+        other: SQLTable | None = None,  # noqa: ARG002 - for engines that have to prepare it
+    ) -> SQLTable:
+        """Table of a SELECT from it, and from another table of the same connection; answers are not remembered.
+
+        Parameters
+        ----------
+        source : str
+            As it stands in FROM.
+        columns : mapping of StoredColumn
+        other : SQLTable, optional
+        """
+        return replace(self, source=source, columns=columns, origin=Origin())
+
+    @contextmanager
+    def reading(
+        self,
+        plan: SummaryPlan,
+        keys: list[list[Any]] | None,  # noqa: ARG002 - for engines that read twice
+    ) -> Iterator[tuple[Fetch, SummaryPlan]]:
+        """Fetch for one answer, and the plan for it with its parameters."""
+        yield self.fetch, plan
+
+    def statements(self, plan: SummaryPlan) -> list[str]:
+        """The statements that read what a plan says, as `reading.statements` has them."""
+        return statements(plan, self.dialect)
+
+    def opened(self, query: Query, header: pd.DataFrame, given: Any, secret: Secret) -> TableEngine:
+        """Engine of the table for a judged query.
+
+        Parameters
+        ----------
+        query : Query
+        header : DataFrame
+            The columns that it was judged by, with those that are assigned.
+        given : mask, callable or None
+            What decides beside the tree of its filter.
+        secret : callable
+            As that of `FrameEngine`.
+
+        Raises
+        ------
+        ParameterError, ColumnTypeError
+            If a database cannot answer it as a frame does, with what to do instead.
+        """
+        if given is not None:
+            raise only_for_frames(given)
+        return TableEngine.of(self, query, header, secret)
+
+
+def only_for_frames(where: object) -> ParameterError:
+    """The error for a mask or function, which only a frame in Python can have, or for no filter at all."""
+    if not callable(where) and not is_mask(where):
+        return ColumnTypeError(
+            f"where cannot be of type {type(where).__name__}; here it takes a query string or a pd.col expression."
+        )
+    return ParameterError(
+        f"a {'function' if callable(where) else 'mask'} as where= needs a frame in Python, and these data are not one: "
+        "write a query string or a pd.col expression."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReading(Reading):
+    """Reading of a table for a query.
+
+    Attributes
+    ----------
+    groups : Index or None
+        Of the answer.
+    """
+
+    groups: pd.Index | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableEngine:
+    """Engine of a table, with the plan of one query.
+
+    Attributes
+    ----------
+    table : SQLTable
+    plan : SummaryPlan
+    places : tuple of int
+        Which part of the plan each line of the query finds its summary in.
+    keys : list of list, or None
+        The parameters of ``plan.keys``; None for the keys observed.
+    rows : RowSQL
+    header : DataFrame
+    """
+
+    table: SQLTable
+    plan: SummaryPlan
+    places: tuple[int, ...]
+    keys: list[list[Any]] | None
+    rows: RowSQL
+    header: pd.DataFrame
+
+    @classmethod
+    def of(cls, table: SQLTable, query: Query, header: pd.DataFrame, secret: Secret) -> TableEngine:
+        """The engine with the plan of a query; refuses as `SQLTable.opened` does."""
+        rows = RowSQL(table.columns, query.missing, query.derived, table.dialect)
+        where = () if query.where is None or query.where.rule is None else (rows.condition(query.where.rule),)
+        parts, places = combined(_parts(query, rows))
+        groups = () if query.groups is None else tuple(group_sql(rows, column)[0] for column in query.groups.columns)
+        relation, keys = listed_keys(rows, query.groups)
+        _check_floats(table.dialect, query, rows)
+        people = None
+        if query.unit.is_of_people:
+            ids = tuple(rows.told_apart(column) for column in query.unit.person)
+            people = PeopleRead(ids, query.unit, secret().hex())
+        lists_missing = query.groups is not None and query.groups.has_missing
+        plan = SummaryPlan(table.source, (), where, groups, relation, parts, people, lists_missing, rows=table.rows)
+        return cls(table, plan, places, keys, rows, header)
+
+    @property
+    def origin(self) -> Origin:
+        """Place of the table."""
+        return self.table.origin
+
+    def statements(self, query: Query) -> list[str]:
+        """The statements that read it, without what depends on the data: see `reading.statements`."""
+        return self.table.statements(for_query(self.plan, query, self.places))
+
+    def group_sizes(self, query: Query) -> GroupSizes:
+        """The groups that occur, sorted, and their numbers of people; fails as `guarded` does."""
+        return guarded(lambda: self._group_sizes(query))
+
+    def _group_sizes(self, query: Query) -> GroupSizes:
+        with self.table.reading(self.plan, None) as (fetch, plan):
+            found = group_sizes(fetch, plan, self.table.dialect)
+        assert query.groups is not None
+        lists = [[key[at] for key in found.keys] for at in range(len(query.groups.columns))]
+        return GroupSizes(self._observed(query.groups, lists), found.n)
+
+    def read(self, query: Query) -> AnswerReading:
+        """Reading of the query that the plan is for; fails as `guarded` does.
+
+        Of private keys the query has those that are shown.
+        """
+        return guarded(lambda: self._read(query))
+
+    def _read(self, query: Query) -> AnswerReading:
+        plan, lists, groups = for_query(self.plan, query, self.places), self.keys, query.groups
+        if groups is not None and groups.is_private:
+            relation, lists = listed_keys(self.rows, groups)
+            plan = replace(plan, keys=relation)
+        with self.table.reading(plan, lists) as (fetch, own):
+            summaries, found = read(fetch, own, lists, self.table.dialect)
+        index = None
+        if groups is not None:
+            keys = self._observed(groups, found) if groups.keys is None else groups.keys
+            index = key_index(self.header, groups.columns, keys)
+        universes: Any = tuple(line.universe for line in query.lines)
+        return AnswerReading(universes, tuple(summaries[place] for place in self.places), index)
+
+    def _observed(self, groups: Groups, found: Sequence[list[Any]]) -> tuple[Key, ...]:
+        """Keys that occur, a list for each column, as plain values."""
+        plain = (
+            plain_keys(self.rows.same(column), values) for column, values in zip(groups.columns, found, strict=True)
+        )
+        return tuple(zip(*plain, strict=True))
+
+
+def _check_floats(dialect: Dialect, query: Query, rows: RowSQL) -> None:
+    """Refuse groups and ids of floats, where an engine tells no groups apart by them."""
+    if dialect.groups_by_floats:
+        return
+    for column in (*(() if query.groups is None else query.groups.columns), *query.unit.person):
+        value = rows.same(column)
+        if value.family == NUMBER and value.span is None:
+            raise ParameterError(
+                f"column {column!r} is of floats or decimals, by which this engine cannot partition rows: take one "
+                "of whole numbers, text or dates, which a view may compute."
+            )
+
+
+def _parts(query: Query, rows: RowSQL) -> list[Part]:
+    """Parts of each line; a count of values that others measure uses those values, as on frames."""
+    asked = [_part(query, at, rows) for at in range(len(query.lines))]
+    measured = {
+        line.column: part
+        for line, part in reversed([*zip(query.lines, asked, strict=True)])
+        if line.indicator is None and line.other is None and isinstance(part, Measured)
+    }
+    return [
+        measured.get(line.column, part) if isinstance(part, Counted) and line.column is not None else part
+        for line, part in zip(query.lines, asked, strict=True)
+    ]
+
+
+def _part(query: Query, at: int, rows: RowSQL) -> Part:
+    """Part of a line."""
+    line = query.lines[at]
+    if line.universe is None and line.statistic.bounded:
+        raise ParameterError(
+            f'{line.name} takes bounds="column" from frames in Python only, and these data are not: declare bounds, or '
+            "pass bounds=(lo, hi)."
+        )
+    if line.indicator is not None:
+        assert line.indicator.rule is not None and line.universe is not None
+        return Measured(rows.number(line.indicator.rule), line.universe, query.needs_of(at, line.universe))
+    if line.column is None:
+        return Counted(None)
+    if line.needs.distinct:
+        return Different(rows.told_apart(line.column))
+    bins = line.needs.bins
+    if bins is not None or line.needs.sizes:
+        if bins is not None and len(bins.edges) > MOST_EDGES:
+            raise ParameterError(
+                f"a database counts in {MOST_EDGES - 1:,} bins at most, not in {len(bins.edges) - 1:,}: ask for fewer, "
+                "or count by a column of bins that a view computes."
+            )
+        # On frames too, a sum or mean of a person's rows is rounded within the edges, or of sizes within 1e100.
+        return Binned(
+            _numbers(query, line.column, rows), ANYTHING if bins is None else bins.universe, NOTHING, bins=bins
+        )
+    if not line.statistic.bounded:
+        return Counted(rows.present(line.column))
+    assert line.universe is not None
+    needs = query.needs_of(at, line.universe)
+    value = _numbers(query, line.column, rows)
+    if line.other is not None:
+        return MeasuredPair(value, line.universe, needs, other=rows.double(line.other))
+    stored = None if query.unit.is_of_people else rows.stored_number(line.column)
+    return Measured(value, line.universe, needs, stored)
+
+
+def _numbers(query: Query, column: Hashable, rows: RowSQL) -> str:
+    """Numbers of a column, or 1 for each row if people's rows are counted."""
+    if query.unit.is_of_people and query.unit.per_person == "count":
+        return f"(CASE WHEN {rows.present(column)} THEN {rows.dialect.number(1.0)} END)"
+    return rows.double(column)
+
+
+def listed_keys(rows: RowSQL, groups: Groups | None) -> tuple[str | None, list[list[Any]] | None]:
+    """Listed keys as a relation, with its parameters; None if none are listed."""
+    if groups is None or groups.keys is None:
+        return None, None
+    for at, column in enumerate(groups.columns):
+        if rows.is_of_days(column):
+            for key in groups.keys:
+                calendar_key(key[at], DATE, f"a key of column {column!r}")
+    carriers = [group_sql(rows, column)[1] for column in groups.columns]
+    lists = [
+        _all_carried([key[at] for key in groups.keys], rows.same(column), column)
+        for at, column in enumerate(groups.columns)
+    ]
+    return rows.dialect.keys(carriers, lists)
+
+
+def group_sql(rows: RowSQL, column: Hashable) -> tuple[str, str]:
+    """Group key in SQL, and the type in which listed keys are carried."""
+    value = rows.same(column)
+    if value.family == TEXT:
+        return value.sql, CARRIED_TEXT
+    if value.span is None:
+        return (rows.dialect.double(value.sql) if value.narrow else value.sql), DOUBLE
+    if value.is_wide:  # of 64 bits without a sign: as text, which needs no wide parameter
+        written = rows.dialect.call("LPAD", f"CAST({value.sql} AS {rows.dialect.text_type})", f"{WIDEST}", "' '")
+        return rows.dialect.exact_text(written), CARRIED_TEXT
+    return f"CAST({value.sql} AS BIGINT)", WHOLE
+
+
+def _all_carried(keys: list[Any], value: Value, column: Hashable) -> list[Any]:
+    """Listed keys of a column in the form that is carried to the engine: most are whole numbers, as they are."""
+    if value.family == NUMBER and value.span is not None and not value.is_wide and set(map(type, keys)) == {int}:
+        low, high = value.span
+        if low <= min(keys) and max(keys) <= high:
+            return keys
+    return [_carried(key, value, column) for key in keys]
+
+
+def _carried(key: Any, value: Value, column: Hashable) -> Any:
+    """A listed key in the form that is carried to the engine."""
+    if key is None or value.family == TEXT:
+        return key
+    if value.span is None:
+        return float(np.float32(key) if value.narrow else key) + 0.0
+    held = as_number(value.family, key)
+    exact = Fraction(held) / value.unit if math.isfinite(held) else None
+    if exact is None or exact.denominator > 1 or not value.span[0] <= exact <= value.span[1]:
+        raise ParameterError(
+            f"a key of column {column!r} is none that its type can hold, so no record could have it: leave it out."
+        )
+    return f"{int(exact):{WIDEST}}" if value.is_wide else int(exact)
+
+
+def plain_keys(value: Value, keys: list[Any]) -> list[Any]:
+    """Keys that occur as plain values of their column; missing is None."""
+    present = iter(_present_keys(value, [key for key in keys if key is not None]))
+    return [None if key is None else next(present) for key in keys]
+
+
+def _present_keys(value: Value, keys: list[Any]) -> list[Any]:
+    if value.family in (DATE, ZONED):
+        unit = next(name for name, size in UNITS.items() if size == value.unit)
+        times = pd.Series(np.array(keys, dtype=np.int64).view(f"datetime64[{unit}]"))
+        return list(times if value.family == DATE else times.dt.tz_localize("UTC"))
+    if value.span == (0, 1):  # truth values
+        return [bool(key) for key in keys]
+    return [int(key) for key in keys] if value.span is not None else keys

@@ -1,0 +1,1 @@
+"""Summaries of a relation in SQL: exact, and in few passes."""
