@@ -30,6 +30,8 @@ ANSWER = (
     "release curators_part facts_read ledger_rounding ledger_rules ledger_least_group ledger_curator tables printing"
 )
 
+MARGINS = "margins_least_squares margins_whole margins_asked consistent attack_margins"
+
 # The file, what stands there once, what is written in its place, and the tests that are there for it.
 MUTANTS = [
     # What a statistic is, and how far a record moves it.
@@ -53,6 +55,17 @@ MUTANTS = [
     ("_mechanisms/two_sums.py", "np.minimum(low - more, value)", "np.minimum(low + more, value)", NOISE),
     ("_mechanisms/base.py", "self._success(float(self.eps_of(weight)))", "self._success(float(self.eps))", NOISE),
     ("_mechanisms/geometric.py", "- math.log1p(-level)) / rate - 1)", "- math.log1p(-level)) / rate - 2)", NOISE),
+    # Cells and margins: estimates, whole numbers, and what each measured table costs.
+    ("_core/margins/least_squares.py", "self._times(axes, part) ** 2", "self._times(axes, part)", MARGINS),
+    ("_core/margins/least_squares.py", "each - found[more] / self", "each + found[more] / self", MARGINS),
+    ("_core/margins/nonnegative.py", "(times[part] / variances[part] + pull)", "(1 / variances[part] + pull)", MARGINS),
+    ("_core/margins/nonnegative.py", "falling >= surplus", "falling > surplus - 1", MARGINS),
+    ("_core/margins/allotment.py", "self.use / variance[:, None]", "self.use", MARGINS),
+    ("_core/margins/summaries.py", "found[places] = numbers", "found[...] = numbers", MARGINS),
+    ("_mechanisms/laws/fieller.py", "critical[::-1]", "critical", MARGINS),
+    ("_answer/releasing.py", "universe, share * part)", "universe, share)", MARGINS),
+    ("_answer/tables/adjusted.py", "math.sqrt(5 * free)", "math.sqrt(50 * free)", MARGINS),
+    ("_ledger/rules/question.py", 'asked["margins"] = query.margins.said', "pass", MARGINS),
     # What is refused, and what a question costs.
     ("_model/query.py", "else total * self.times", "else total", JUDGE + " relations functions_noise ledger"),
     ("_model/query.py", "share if weight == 1 else share / weight", "share", JUDGE),

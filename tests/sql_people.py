@@ -14,7 +14,8 @@ import oracle
 import pdrisk
 import pdrisk._answer.releasing
 from errors_said import everything_said
-from pdrisk._answer.answer import Answer, AnswerLine
+from pdrisk._answer.answer import Answer
+from pdrisk._answer.answer_line import AnswerLine
 from pdrisk._answer.curator import Curator
 
 FACTS = ("eps", "worst_case", *Curator.COLUMNS)  # of the risk columns, all but the noisy interval

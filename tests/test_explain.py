@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import pdrisk
 from pdrisk import ColumnTypeError, NotPublicError, ParameterError, Release
-from pdrisk._answer.answer import Answer, AnswerLine
+from pdrisk._answer.answer import Answer
+from pdrisk._answer.answer_line import AnswerLine
 from pdrisk._answer.curator import Curator
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.words import AUDIENCES, LANGUAGES, participant

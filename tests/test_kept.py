@@ -8,7 +8,8 @@ import pytest
 from engines import of_frame
 from pdrisk._core.order import Quantile
 from pdrisk._core.spread import Std, Var
-from pdrisk._model.query import Groups, Line, Query
+from pdrisk._model.asked_groups import Groups
+from pdrisk._model.query import Line, Query
 from pdrisk._pandas.requests.options import Request
 from pdrisk._pandas.statements import asked_of
 from pdrisk.engines.conformance import ASKED, SHARE, TABLES, UNIVERSES

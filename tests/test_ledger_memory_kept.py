@@ -100,14 +100,14 @@ class TestTampered:
     @pytest.mark.parametrize("numbers", [[0.1, -0.0, 1e308, 5e-324], [float("nan")], [], [2.0**53 + 2]])
     def test_every_digit(self, numbers):
         """NaN is what was withheld."""
-        (again,), _ = answer_of(text_of([pd.array(numbers, dtype="float64").to_numpy()]))
-        assert [*map(repr, again.tolist())] == [*map(repr, numbers)]
+        (again,), draws, _ = answer_of(text_of([pd.array(numbers, dtype="float64").to_numpy()], ["0f"]), "")
+        assert [*map(repr, again.tolist())] == [*map(repr, numbers)] and draws == ["0f"]
 
     @pytest.mark.parametrize("numbers", [[3, -1], [[2**62, -5, 0], [2**53 + 1, 7, 1]], [[4]]], ids=str)
     def test_whole_numbers(self, numbers):
         """Stay whole, in the shape that they had, beside lines of floats."""
-        (whole, floats), keys = answer_of(text_of([np.array(numbers), np.array([25.0, -0.0])]))
-        assert keys is None
+        (whole, floats), draws, keys = answer_of(text_of([np.array(numbers), np.array([25.0, -0.0])], ["0f", "1f"]), "")
+        assert keys is None and draws == ["0f", "1f"]
         assert whole.dtype == np.int64 and floats.dtype == np.float64
         assert whole.tolist() == numbers and repr(floats.tolist()) == "[25.0, -0.0]"
 

@@ -358,7 +358,9 @@ class TestFailures:
         monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", failing(error))
         stopped(WAYS["frame"], error)
 
-    @pytest.mark.parametrize("step", ["engines.sql.servers.duckdb_engine.read", "_sql._computed"])
+    @pytest.mark.parametrize(
+        "step", ["engines.sql.servers.duckdb_engine.read", "_sql.together.noisy_table._NoisyTable.computed"]
+    )
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
     def test_sql(self, book, monkeypatch, step, error):
         ledger = book(eps=1)

@@ -180,7 +180,7 @@ class TestOptionsOfPandas:
     @pytest.mark.parametrize("name", OF_PANDAS)
     def test_named(self, name):
         with pytest.raises(TypeError, match=rf"unexpected keyword argument '{name}'\. {name}=: .+\.$"):
-            people().dprisk.mean("x", eps=1, bounds=(0, 9), **{name: True})
+            people().dprisk.median("x", eps=1, bounds=(0, 9), **{name: True})
 
     def test_no_option_of_ours(self):
         assert not set(OF_PANDAS) & set(DEFAULTS)

@@ -12,7 +12,8 @@ from oracle import DEFINITIONS
 from pdrisk import Dataset
 from pdrisk._core.spread import Var
 from pdrisk._core.universe import Universe
-from pdrisk._model.query import Groups, Line, Query
+from pdrisk._model.asked_groups import Groups
+from pdrisk._model.query import Line, Query
 from pdrisk._model.unit import Unit
 from pdrisk.engines.conformance import GroupedColumn
 from postgres_databases import connected, database, needs_server

@@ -96,6 +96,7 @@ def selected(data, expression):
 
 
 @pytest.mark.parametrize("expression", ACCEPTED, ids=str)
+@pytest.mark.filterwarnings("ignore:in .* of the 32 cells:pdrisk.NoisyReleaseWarning")
 def test_as_polars_selects(expression):
     assert selected(FRAME, expression) == FRAME.filter(expression)["row"].to_list()
     assert selected(FRAME.to_arrow(), ~expression) == FRAME.filter(~expression)["row"].to_list()

@@ -6,7 +6,8 @@ import pytest
 
 from pdrisk._core.statistics import Count, Mean, Sum
 from pdrisk._core.universe import Universe
-from pdrisk._model.query import Groups, Line, Query, answered_by
+from pdrisk._model.asked_groups import Groups
+from pdrisk._model.query import Line, Query, answered_by
 
 
 @pytest.mark.parametrize(

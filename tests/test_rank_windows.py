@@ -16,7 +16,8 @@ from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.summary import Needs, Ranks
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import exponential
-from pdrisk._model.query import Groups, Line, Query
+from pdrisk._model.asked_groups import Groups
+from pdrisk._model.query import Line, Query
 from pdrisk.engines.conformance import GroupedColumn
 from pdrisk.engines.numpy import cells, ranks
 from pdrisk.engines.numpy.single import summary_of_one

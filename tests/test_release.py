@@ -26,6 +26,7 @@ CURATOR = (
 )  # fmt: skip
 PUBLIC = ("statistic", "column", "where", "where_trusted", "value", "low", "high", "noise95", "eps", "bounds")
 PUBLIC += ("mechanism", "scale", "unit", "global_sensitivity", "worst_case", "success", "mu")
+PUBLIC += ("measured", "measured_unit", "measured_scale", "draw")
 FRAME = pd.DataFrame({"distance": [3.0, 1, 10, 17], "age": 41})
 BOUNDS = {"eps": 1, "bounds": (1, 675), "mechanism": "laplace"}
 
@@ -176,7 +177,7 @@ class TestPublic:
     @pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
     @pytest.mark.parametrize("mechanism", ["laplace", "auto"])
     def test_no_public_field_depends_on_the_data(self, mechanism):
-        noisy = {"value", "low", "high"} | ({"noise95"} if mechanism == "auto" else set())
+        noisy = {"value", "low", "high", "measured", "draw"} | ({"noise95"} if mechanism == "auto" else set())
 
         def facts(values):
             frame = pd.DataFrame({"x": values})

@@ -15,7 +15,8 @@ import test_one_meaning as meaning
 import test_people_sums as several
 from functions_on_duckdb import without_noise
 from ledgers import script
-from pdrisk._model.query import Groups, Line, Query
+from pdrisk._model.asked_groups import Groups
+from pdrisk._model.query import Line, Query
 from pdrisk.engines.conformance import ASKED, TABLES, UNIVERSES, check, check_group_sizes
 from pdrisk.engines.sql.servers.spark_engine import SparkDialect, SparkFrame
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError

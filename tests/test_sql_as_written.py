@@ -618,9 +618,9 @@ class TestLayers:
         assert len(answer) == 2
         assert "COUNT" in pdrisk.explain(answer, "publication").upper()
 
-    @pytest.mark.parametrize("options", [{"risk_columns": True}, {"curator": True}])
+    @pytest.mark.parametrize("options", [{"risk_columns": True}, {"curator": True}, {"measured": True}])
     def test_of_merged_rows_there_are_none(self, options, con, monkeypatch):
-        error = refusal(monkeypatch, f"SELECT SUM(n) FROM ({self.QUERY})", con, eps=1, keys=REGIONS, **options)
+        error = refusal(monkeypatch, f"SELECT MAX(n) FROM ({self.QUERY})", con, eps=1, keys=REGIONS, **options)
         assert "a row of this answer is made of several" in str(error)
 
     def test_a_ledger_pays_once(self, con, tmp_path):

@@ -270,6 +270,7 @@ class TestDeclared:
 
 
 class TestBounds:
+    @pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
     @pytest.mark.sampled(4)
     @pytest.mark.parametrize("values", [[0.5, 3.0, 700.0], [-1e9, -1e8, 0.0], [1e-5, 2e-5, 0.0], [math.inf, 5.0, -5.0]])
     def test_sizes_as_on_a_frame(self, con, values, monkeypatch):

@@ -24,6 +24,7 @@ from pdrisk._core.risks.risk import Risk
 from pdrisk._imported import when_imported as _when_imported
 from pdrisk._ledger import Ledger
 from pdrisk._model.declared.pandera_schema import bounds_from, keys_from, missing_from, schema_for
+from pdrisk._model.margins import ALL
 from pdrisk._pandas import accessor as _accessor
 from pdrisk._pandas.requests.validated import watch as _watch
 from pdrisk._pandas.suggested_bounds import SuggestedBounds
@@ -45,6 +46,8 @@ from pdrisk.errors import (
 
 if TYPE_CHECKING:
     from pdrisk import attack, datasets, identifiability, study
+    from pdrisk._answer.tables.consistent import consistent
+    from pdrisk._answer.tables.quality import quality, rounded
     from pdrisk._answer.tradeoff import tradeoff
     from pdrisk._audit import audit
     from pdrisk._functions import register
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from pdrisk.dataset import Dataset
 
 __all__ = [
+    "ALL",
     "BoundsNotFoundError",
     "BudgetExceededError",
     "ColumnTypeError",
@@ -75,6 +79,7 @@ __all__ = [
     "attack",
     "audit",
     "bounds_from",
+    "consistent",
     "datasets",
     "explain",
     "identifiability",
@@ -82,8 +87,10 @@ __all__ = [
     "missing_from",
     "plan",
     "public",
+    "quality",
     "register",
     "risk",
+    "rounded",
     "schema_for",
     "sql",
     "statements",
@@ -98,8 +105,11 @@ __version__ = "0.1.0"
 _LATER = {
     "Dataset": "pdrisk.dataset",
     "audit": "pdrisk._audit",
+    "consistent": "pdrisk._answer.tables.consistent",
     "plan": "pdrisk._pandas.plans.plan_questions",
+    "quality": "pdrisk._answer.tables.quality",
     "register": "pdrisk._functions",
+    "rounded": "pdrisk._answer.tables.quality",
     "sql": "pdrisk._sql",
     "statements": "pdrisk._pandas.statements",
     "tradeoff": "pdrisk._answer.tradeoff",

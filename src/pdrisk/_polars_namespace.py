@@ -12,7 +12,7 @@ from pdrisk._core.foreign import own_errors_of
 from pdrisk._disclosure.tables import ColumnKeys, KeyTable
 from pdrisk._pandas.requests.converted import converted
 from pdrisk._pandas.requests.options import Opened
-from pdrisk._pandas.statistics import Statistics
+from pdrisk._pandas.suggestions import Suggestions
 from pdrisk.dataset import Dataset
 from pdrisk.engines.columnar.table import ColumnTable, column_table
 
@@ -23,7 +23,7 @@ __all__ = ["PolarsAccessor", "register"]
 
 
 @own_errors_of
-class PolarsAccessor(Statistics):
+class PolarsAccessor(Suggestions):
     """Noisy statistics of a Polars frame as it is now, each with its interval and its risk; tables are Polars frames.
 
     Bounds, keys, people and a ledger are options of each call; `declare` gives a `Dataset` that keeps them.

@@ -344,6 +344,7 @@ class Dataset(HeldData):
         clip: str | None = None,
         curator: bool | None = None,
         risk_columns: bool = False,
+        measured: bool = False,
     ) -> pd.DataFrame:
         """Noisy answers to a SELECT from the table ``data``, or from the tables of a dict by their names.
 
@@ -367,8 +368,8 @@ class Dataset(HeldData):
         table: pd.DataFrame = self._shown(answered(
             query, self._given.sources(self._public), eps=eps, success=success, bounds=bounds, keys=keys, delta=delta,
             least_group=least_group, ledger=self._payer(ledger), fresh=fresh, params=params, mechanism=mechanism,
-            interval=interval, clip=clip, risk_columns=risk_columns, people=people, dataset=self._identity,
-            curator=self._defaults["curator"] if curator is None else curator,
+            interval=interval, clip=clip, risk_columns=risk_columns, measured=measured, people=people,
+            dataset=self._identity, curator=self._defaults["curator"] if curator is None else curator,
         ))  # fmt: skip
         return table
 

@@ -113,7 +113,7 @@ class DoubtfulReleaseWarning(UserWarning):
 
 
 class NoisyReleaseWarning(UserWarning):
-    """Warning of noise that is wider than the range in which the answer is known to lie."""
+    """Warning of noise that is wider than the range in which the answer is known to lie, or that biases a sum."""
 
 
 class UnpaidReleaseWarning(UserWarning):

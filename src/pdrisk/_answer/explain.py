@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import NO_ANSWER, Answer, AnswerLine
+from pdrisk._answer.answer import NO_ANSWER, Answer
+from pdrisk._answer.answer_line import AnswerLine
 from pdrisk._answer.curator import Curator, Exposed
 from pdrisk._answer.release import Release
 from pdrisk._answer.words import explained

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._answer.arithmetic.exact_expressions import Expression, Opaque
+from pdrisk._answer.arithmetic.forms import Linear, form_of
+from pdrisk._answer.arithmetic.measured import WITHHELD, Measurements, new_draw
 from pdrisk._core.once import once
 from pdrisk._core.risks.gaussian_dp import mu_of_pure, promised, root, squared, success_of
 from pdrisk._core.risks.risk import Risk, belief, success_bound
@@ -18,8 +21,6 @@ from pdrisk._mechanisms.base import farther_side
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 
 __all__ = ["NoisyAnswers", "withhold"]
-
-WITHHELD: Final = np.iinfo(np.int64).min  # stands for NaN among integers
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class NoisyAnswers:
         What chose the groups that are shown, where keys are private.
     mu2 : Fraction or None
         `Query.mu2_at` of its release; None: that of any answer for this eps.
+    draw : str
+        Identity of what was drawn, which lines of one release share.
     """
 
     mechanism: Mechanism
@@ -51,6 +54,7 @@ class NoisyAnswers:
     weight: Fraction = Fraction(1)
     selection: PartitionSelection | None = None
     mu2: Fraction | None = None
+    draw: str = field(default_factory=new_draw)
 
     @property
     def eps(self) -> float:
@@ -86,6 +90,47 @@ class NoisyAnswers:
         first = self.drawn if self.drawn.ndim == 1 else self.drawn[0]
         return np.isnan(first) if first.dtype.kind == "f" else first == WITHHELD
 
+    @once
+    def measurements(self) -> Measurements | None:
+        """What was drawn, uncut, with its law; None where the answer is opaque, or nothing of it may be let out."""
+        law = self.mechanism.law(self.drawn)
+        if law is None:
+            return None
+        found = Measurements.of(law, self.drawn, self.draw)
+        return found if self.rounded_to is None else found.rounded(self.rounded_to)
+
+    @property
+    def estimated(self) -> FloatArray | None:
+        """Estimates of several draws together, which were measured in the place of the answers; None without such."""
+        return None
+
+    @once
+    def uncut(self) -> NDArray[Any]:
+        """The answers before counts and sums are cut to their range, shape (G,): NaN where withheld."""
+        if self.estimated is not None:
+            return self.estimated
+        form = None if self.measurements is None else form_of(self.measurements)
+        if not isinstance(form, Linear):
+            return self.values
+        values = form.value()
+        return values.astype(np.int64) if form.whole and not self.withheld.any() else values
+
+    def expression(self, name: str) -> Expression:
+        """All answers as expressions, to compute with; ``name`` tells them from others of the same draw."""
+        form = None if self.measurements is None else form_of(self.measurements)
+        if form is not None:
+            return form
+        values = self.values.astype(np.float64)
+        least, most = (np.full(len(values), end) for end in self.shown_range)
+        return Opaque((self.draw, name), values, self.interval, (least, most), np.ones(len(values)))
+
+    @property
+    def shown_range(self) -> tuple[float, float]:
+        """Range that answers are cut to: that of possible ones, but for ``laplace``, which is never cut."""
+        if self.mechanism.name == "laplace":
+            return -np.inf, np.inf
+        return self.mechanism.statistic.value_range(self.mechanism.universe)
+
     @property
     def clip(self) -> tuple[float, float] | None:
         """The points that all values were clipped at; None without clipping, or if every answer is withheld."""
@@ -101,9 +146,7 @@ class NoisyAnswers:
         """The answers, shape (G,): int64 where all are whole numbers, else float64 with NaN where withheld."""
         values = self.mechanism.value(self.drawn)
         if self.rounded_to is not None:
-            low, high = self.mechanism.statistic.value_range(self.mechanism.universe)
-            within = (-np.inf, np.inf) if self.mechanism.name == "laplace" else (low, high)
-            rounded = np.clip(np.rint(values / self.rounded_to) * self.rounded_to, *within)
+            rounded = np.clip(np.rint(values / self.rounded_to) * self.rounded_to, *self.shown_range)
             values = rounded.astype(values.dtype) if self.rounded_to.is_integer() else rounded
         withheld = self.withheld
         return np.where(withheld, np.nan, values) if withheld.any() else values
@@ -128,9 +171,7 @@ class NoisyAnswers:
         """The interval as far as the rules of a ledger allow it to be shown."""
         if (base := self.rounded_to) is not None:  # else they would show what was rounded
             low, high = np.floor(low / base) * base, np.ceil(high / base) * base
-            if self.mechanism.name != "laplace":
-                within = self.mechanism.statistic.value_range(self.mechanism.universe)
-                low, high = np.clip(low, *within), np.clip(high, *within)
+            low, high = np.clip(low, *self.shown_range), np.clip(high, *self.shown_range)
         withheld = self.withheld
         return np.where(withheld, np.nan, low), np.where(withheld, np.nan, high)
 

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pandas as pd
 
 from pdrisk._answer import formatting, pictures
-from pdrisk._answer.answer import Answer, AnswerLine
+from pdrisk._answer.answer import Answer
+from pdrisk._answer.answer_line import AnswerLine
 from pdrisk._answer.arithmetic.combined import Arithmetic
+from pdrisk._answer.arithmetic.exact_expressions import Expression
+from pdrisk._answer.arithmetic.measured import MeasuredNumbers
 from pdrisk._answer.curator import Curator, Exposed
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.release_fields import fields_of, rows_of
@@ -75,6 +78,23 @@ class Release(Arithmetic):
     def other(self) -> Any:
         """Second column of a statistic of two columns, else None."""
         return self._line.other
+
+    @property
+    def measured(self) -> MeasuredNumbers | None:
+        """Measurement: what was drawn, uncut, in exact fractions, with the law of its noise.
+
+        None where the answer was chosen instead of computed with additive noise (medians, quantiles, minima, maxima),
+        where it is withheld, and where a ledger has means and other statistics of several numbers rounded.
+        """
+        found = self.noisy.measurements
+        return None if found is None else found.exact(0)
+
+    @once
+    def _form(self) -> Expression:
+        return self.noisy.expression(self.name)
+
+    def _sources(self) -> set[Hashable]:
+        return {(self.noisy.draw, self.name)}
 
     @property
     def statistic(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from pdrisk._answer import formatting
@@ -26,6 +27,7 @@ def fields_of(release: Release) -> dict[str, Any]:
         "rank95": release.rank95,
         "step": release.step,
         "clip": release.clip,
+        **_measured(release),
     }
     return {
         "statistic": release.statistic,
@@ -47,6 +49,23 @@ def fields_of(release: Release) -> dict[str, Any]:
         "success": release.risk.success,
         "mu": release.risk.mu,
     } | {name: value for name, value in ruled.items() if value is not None}
+
+
+def _measured(release: Release) -> dict[str, Any]:
+    """What was drawn and the law of its noise as JSON values: whole numbers, or fractions as text."""
+    measured = release.measured
+    if measured is None:
+        return {}
+    return {
+        "measured": [_plain(number) for number in measured.numbers],
+        "measured_unit": _plain(measured.unit),
+        "measured_scale": _plain(measured.scale),
+        "draw": release.noisy.draw,
+    }
+
+
+def _plain(number: Fraction) -> int | str:
+    return number.numerator if number.denominator == 1 else str(number)
 
 
 def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | None]:

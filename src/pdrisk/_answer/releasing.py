@@ -10,13 +10,18 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import Answer, AnswerLine
+from pdrisk._answer.answer import Answer
+from pdrisk._answer.answer_line import AnswerLine
+from pdrisk._answer.arithmetic.measured import new_draw
 from pdrisk._answer.facts import Facts, facts_of_lines, facts_of_one
+from pdrisk._answer.margin_tables import MarginAnswers, MarginEstimates, ShareAnswers, drawn_margins, size_of
 from pdrisk._answer.noisy import NoisyAnswers, withhold
 from pdrisk._answer.words.doubts import warn_after, warn_before, warn_of_left_out
+from pdrisk._core.margins.components import Axes
 from pdrisk._core.risks.gaussian_dp import root
 from pdrisk._core.statistics import Count
-from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._core.summary import FloatArray, IntArray, Summary
+from pdrisk._core.universe import Universe
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Ledger, Meaning, Payment, Policy, check_curator, key_text, ledger_for, paying
 from pdrisk._ledger.rules.price import price_of
@@ -28,7 +33,17 @@ from pdrisk._model.query import UNIT, Line, Query
 from pdrisk.engines.base import Engine, Origin, Reading
 from pdrisk.errors import DoubtfulReleaseWarning, LedgerError, NoisyReleaseWarning, ParameterError
 
-__all__ = ["Asker", "Released", "Results", "check_affordable", "drawn", "drawn_once", "is_release", "released"]
+__all__ = [
+    "Asker",
+    "Released",
+    "Results",
+    "check_affordable",
+    "drawn",
+    "drawn_once",
+    "is_release",
+    "new_draw",
+    "released",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +60,15 @@ class Asker:
         Whether the curator's numbers are asked for; under a ledger only by analysts whom its policy names.
     dataset : Identity or None
         The Dataset that is asked, for the ledger's memory and odometer.
+    measured : bool
+        Whether tables get columns with what was drawn, uncut.
     """
 
     ledger: object = None
     fresh: object = False
     curator: object = False
     dataset: Identity | None = None
+    measured: object = False
 
 
 COUNT = Count()
@@ -91,6 +109,10 @@ class Results:
         How many records are of nobody known; None where the engine does not tell.
     mu : float
         Of all releases and looks at the number of people, as a ledger counts them.
+    shows_measured : bool
+        Whether the caller asked for columns with what was drawn.
+    state : str or None
+        As in `Answer`.
     """
 
     query: Query
@@ -100,6 +122,8 @@ class Results:
     shows_curator: bool
     unlisted: int | None = 0
     mu: float = 0.0
+    shows_measured: bool = False
+    state: str | None = None
 
     def answer(self, names: Sequence[str] | None = None, *, one: bool = False) -> Answer:
         """The description of all of them.
@@ -115,7 +139,7 @@ class Results:
             AnswerLine.of(self.query, at, each.noisy, None if names is None else names[at], one=one)
             for at, each in enumerate(self.releases)
         )
-        return Answer.of(self.query, lines, self.extra, self.least_group, self.mu)
+        return replace(Answer.of(self.query, lines, self.extra, self.least_group, self.mu), state=self.state)
 
 
 def released(
@@ -157,10 +181,11 @@ def released(
         reading = engine.read(query if wanted or payer is not None else replace(query, has_facts=False))
         rules = payment.policy
         mechanisms = [query.mechanism(at, universe) for at, universe in enumerate(reading.universes)]
-        noisy = payment.remembered
+        noisy, draws = payment.remembered, payment.remembered_draws or []
         if noisy is None or (query.selection is not None and not reading.summaries[0].n.size):  # no group is shown
             noisy = drawn(query, mechanisms, reading.summaries, rules)
-        elif [each.shape[-1:] for each in noisy] != [reading.summaries[lead].n.shape for lead in query.leads]:
+            draws = [new_draw() for _ in noisy]
+        elif [each.shape[-1:] for each in noisy] != [_shape(query, reading.summaries[lead]) for lead in query.leads]:
             raise LedgerError("the ledger remembers the answer to another question: it is damaged. See verify().")
         looked = [_looked(rules, line) for line in query.lines]
         known = _known(query, mechanisms, reading, looked) if wanted else [None] * len(looked)
@@ -168,36 +193,41 @@ def released(
             keys = None if query.selection is None or query.groups is None else query.groups.keys or ()
             payment.settle(
                 noisy,
+                draws,
                 lambda: guarded(lambda: _meant(query, mechanisms, rules, people, reading)),
                 None if keys is None else list(map(key_text, keys)),
             )
-        own = [noisy[release] for release in query.releases]
         costs = list(map(query.mu2_at, query.leads, query.shares))
+        tables = [_estimates(query, reading, lead, each) for lead, each in zip(query.leads, noisy, strict=True)]
         releases = tuple(
             Released(
                 line,
-                NoisyAnswers(
+                _answers(
+                    tables[query.releases[at]],
                     mechanisms[at],
-                    own[at],
+                    noisy[query.releases[at]],
                     rules.base_of(line.statistic),
                     looked[at],
                     weight,
                     query.selection,
                     costs[query.releases[at]],
+                    draws[query.releases[at]],
                 ),
                 about,
             )
             for at, (line, weight, about) in enumerate(
-                zip(query.lines, map(query.weight, range(len(own))), known, strict=True)
+                zip(query.lines, map(query.weight, range(len(looked))), known, strict=True)
             )
         )
         least = next((least for line in query.lines if (least := rules.least_group_of(line)) is not None), None)
         size = None if least is None else least.size
         extra, unlisted = float(rules.added(query)), reading.unlisted if sees and query.unit.is_of_people else 0
-        results = Results(query, releases, extra, size, bool(curator), unlisted, root(price_of(query, rules)))
+        price = root(price_of(query, rules))
+        measured, state = bool(asker.measured), None if dataset is None else dataset.state_for(payer)
+        results = Results(query, releases, extra, size, bool(curator), unlisted, price, measured, state)
         answer = shown(results, reading)
     try:
-        warn_after(results.releases)
+        warn_after(results.releases, is_table=isinstance(answer, pd.DataFrame))
         if results.shows_curator:
             warn_of_left_out(results.releases)
     except (
@@ -228,6 +258,7 @@ def check_affordable(queries: Sequence[tuple[Query, Origin]], asker: Asker) -> N
 def _payer(asker: Asker) -> Ledger | None:
     """What pays; refuses the curator's numbers to others."""
     checked_flag("curator", asker.curator)
+    checked_flag("measured", asker.measured)
     payer = ledger_for(asker.ledger)
     if asker.curator and payer is not None:
         check_curator(payer, "curator=True")
@@ -259,6 +290,10 @@ def drawn(query: Query, mechanisms: Sequence[Mechanism], summaries: Sequence[Sum
     sizes: dict[Any, Drawn] = {}
     for lead in query.leads:
         line, summary = query.lines[lead], summaries[lead]
+        if query.margins is not None:
+            parts = _mechanisms_of_margins(query, lead, mechanisms[lead].universe)
+            result.append(drawn_margins(query.margins, _places(query), parts, summary, drawn_once))
+            continue
         noisy = drawn_once(mechanisms[lead], summary)
         if (least := rules.least_group_of(line)) is not None:
             if line.people not in sizes:
@@ -269,6 +304,44 @@ def drawn(query: Query, mechanisms: Sequence[Mechanism], summaries: Sequence[Sum
             noisy = withhold(noisy, sizes[line.people] < least.size)
         result.append(noisy)
     return result
+
+
+def _mechanisms_of_margins(query: Query, lead: int, universe: Universe) -> dict[Axes, Mechanism]:
+    """The mechanism of each table that a release measures, with its part of eps."""
+    assert query.margins is not None
+    share = query.shares[query.releases[lead]]
+    return {axes: query.mechanism(lead, universe, share * part) for axes, part in query.margins.shares}
+
+
+def _places(query: Query) -> IntArray:
+    """Where the listed groups stand in the grid of the margins."""
+    assert query.margins is not None
+    if query.groups is None:  # bins of a histogram
+        return np.arange(query.margins.cells)
+    assert query.groups.keys is not None
+    return query.margins.grid.places(query.groups.keys)
+
+
+def _shape(query: Query, summary: Summary) -> tuple[int, ...]:
+    """Shape of what is drawn for one number of a release."""
+    return summary.n.shape if query.margins is None else (size_of(query.margins),)
+
+
+def _estimates(query: Query, reading: Reading, lead: int, noisy: Drawn) -> MarginEstimates | None:
+    """The tables that a release with margins gives; None without margins."""
+    if query.margins is None:
+        return None
+    parts = _mechanisms_of_margins(query, lead, reading.universes[lead])
+    return MarginEstimates(query.margins, _places(query), parts, noisy)
+
+
+def _answers(tables: MarginEstimates | None, *said: Any) -> NoisyAnswers:
+    """Answers of a line, with margins or without."""
+    if tables is None:
+        return NoisyAnswers(*said)
+    if (divisor := tables.margins.divisor) is not None:
+        return ShareAnswers(*said, estimates=tables, divisor=divisor)
+    return MarginAnswers(*said, estimates=tables)
 
 
 def drawn_once(mechanism: Mechanism | RandomizedResponse | PartitionSelection, summary: Summary) -> Drawn:

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pdrisk._answer.answer import NO_ANSWER, Answer, AnswerLine
+from pdrisk._answer.answer import NO_ANSWER, Answer
+from pdrisk._answer.answer_line import AnswerLine
 from pdrisk._answer.drawing import (
     COLOURS,
     EDGE,

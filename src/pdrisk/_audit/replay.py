@@ -7,6 +7,7 @@ than what was drawn.
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import warnings
@@ -140,20 +141,23 @@ def replayed(ask: Ask, data: Any, before: Run) -> Run:
 
 @contextmanager
 def _drawing_by(draw: Callable[[Mechanism, Summary], Drawn]) -> Iterator[None]:
-    """Let this thread draw by another function; other threads draw as always."""
-    me, own = threading.get_ident(), releasing.drawn_once
+    """Let this thread draw by another function, and number its draws; other threads draw as always."""
+    me, own, own_draw, numbers = threading.get_ident(), releasing.drawn_once, releasing.new_draw, itertools.count()
 
     def drawn_once(mechanism: Mechanism | RandomizedResponse | PartitionSelection, summary: Summary) -> Drawn:
         if threading.get_ident() == me and isinstance(mechanism, Mechanism):
             return draw(mechanism, summary)
         return own(mechanism, summary)
 
+    def new_draw() -> str:
+        return f"{next(numbers):032x}" if threading.get_ident() == me else own_draw()
+
     with _SWAPPING:
-        releasing.drawn_once = drawn_once
+        releasing.drawn_once, releasing.new_draw = drawn_once, new_draw
         try:
             yield
         finally:
-            releasing.drawn_once = own
+            releasing.drawn_once, releasing.new_draw = own, own_draw
 
 
 class _Choosing(BaseException):

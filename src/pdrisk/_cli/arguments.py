@@ -8,7 +8,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Several", "bounds", "code", "file_first", "folder", "separate", "several", "size", "statistic", "unit"]
+__all__ = [
+    "Several",
+    "bounds",
+    "code",
+    "file_first",
+    "folder",
+    "groups",
+    "separate",
+    "several",
+    "size",
+    "statistic",
+    "unit",
+]
 
 BETWEEN = re.compile(r",(?![^(]*\))")  # a comma, but not one in brackets
 STATISTIC = re.compile(r"(\w+)\((?:(q|ddof)=)?([^()]*)\)")
@@ -100,6 +112,15 @@ def code(said: str) -> float:
         return int(said) if said.lstrip("+-").isdigit() else float(said)
     except ValueError:
         raise argparse.ArgumentTypeError("codes are numbers, as in --missing -1 -2 or --missing=-1,-2") from None
+
+
+def groups(said: str) -> int | tuple[str, int]:
+    """A number of groups, or a column with the number of its keys."""
+    column, _, number = said.rpartition("=")
+    try:
+        return (column, int(number)) if column else int(number)
+    except ValueError:
+        raise argparse.ArgumentTypeError("groups are a number, or COLUMN=NUMBER of keys, as in region=16") from None
 
 
 def bounds(said: str) -> list[tuple[str, tuple[float, float]]]:

@@ -31,10 +31,11 @@ def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
         older = survey.dprisk.mean("distance", eps=eps, where="age > 40 and sex == 'female'")
         several = survey.dprisk.agg({"distance": SEVERAL}, eps=eps)
         by_state = survey.dprisk.mean("distance", eps=eps, by="state")
+        table = survey.dprisk.crosstab("state", "sex", eps=eps, margins=True)
         in_sql = pdrisk.sql(SQL, eps=eps, risk_columns=True, survey=survey)
         paper = survey.dprisk.mean("distance", eps=eps, mechanism="laplace")
         risks = survey.dprisk.assess(list(UNITS), QUERIES, eps=list(EPSILONS), mechanism="laplace")
-    spent = eps * 6
+    spent = eps * 7
     return "\n".join(
         [
             _title("How far do people travel to work? A synthetic survey of 30,000 people, none of them real"),
@@ -67,7 +68,12 @@ def demo(*, eps: float = 1.0, seed: int = 2019) -> str:
             "",
             by_state.head(4).to_string(float_format=lambda x: f"{x:.6g}"),
             "",
-            _title("The same in SQL"),
+            _title("A table that adds up: cells and margins are measured for one eps and adjusted to each other"),
+            f"survey.dprisk.crosstab('state', 'sex', eps={eps:g}, margins=True).tail(4)",
+            "",
+            table.tail(4).to_string(),
+            "",
+            _title("Means by sex in SQL"),
             f'pdrisk.sql("{SQL}",',
             f"    eps={eps:g}, risk_columns=True, survey=survey)",
             "",

@@ -7,7 +7,7 @@ import re
 from typing import Any, Final
 
 import pdrisk
-from pdrisk._cli.arguments import Several, bounds
+from pdrisk._cli.arguments import Several, bounds, groups
 
 __all__ = ["arguments", "plan"]
 
@@ -30,7 +30,11 @@ def arguments(command: argparse.ArgumentParser) -> None:
         "--bounds", type=bounds, action=Several, default=[], metavar="COLUMN=LO:HI",
         help="the range that values can have, as income=0:200000",
     )  # fmt: skip
-    command.add_argument("--groups", type=int, default=1, help="of how many groups each question asks (default: 1)")
+    command.add_argument(
+        "--groups", type=groups, nargs="+", default=[1],
+        help="of how many groups each question asks (default: 1), or the number of keys of each column, as region=16",
+    )  # fmt: skip
+    command.add_argument("--margins", action="store_true", help="also plan the margins of such columns, which add up")
     command.add_argument("--mechanism", default="auto", help="auto, laplace or another (default: auto)")
     command.add_argument("--whole", action="store_true", help="the values are whole numbers")
 
@@ -49,16 +53,24 @@ def plan(chosen: argparse.Namespace) -> str:
     is_budget = chosen.success is not None or any(targets)
     found: Any = pdrisk.plan(
         questions, n=chosen.n, eps=1.0 if chosen.eps is None and not is_budget else chosen.eps,
-        success=chosen.success, bounds=dict(chosen.bounds), groups=chosen.groups, mechanism=chosen.mechanism,
-        step=1 if chosen.whole else None,
+        success=chosen.success, bounds=dict(chosen.bounds), groups=_groups(chosen.groups), margins=chosen.margins,
+        mechanism=chosen.mechanism, step=1 if chosen.whole else None,
     )  # fmt: skip
     if is_budget and not any(targets):
         return repr(found)
     if is_budget:
         return f"{found!r}\n\nwhat all targets need, for so many times the noise:\n{_shown(found.frontier)}"
-    for column in ("noise95", "noise95_widest"):
+    for column in {"noise95", "noise95_widest"} & set(found):
         found[column] = ["not known" if noise != noise else f"± {noise:.4g}" for noise in found[column]]
     return _shown(found)
+
+
+def _groups(given: list[Any]) -> Any:
+    """The number of groups, or that of the keys of each column."""
+    pairs = [each for each in given if isinstance(each, tuple)]
+    if len(pairs) < len(given) and len(given) > 1:
+        raise pdrisk.ParameterError("--groups is one number, or the number of keys of each column, as region=16 sex=2.")
+    return dict(pairs) if pairs else given[0]
 
 
 def _target(question: str) -> tuple[str, dict[str, float]]:

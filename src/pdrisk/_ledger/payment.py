@@ -48,21 +48,32 @@ class Payment:
         return self.receipt.remembered
 
     @property
+    def remembered_draws(self) -> list[str] | None:
+        """The identities of the draws that are remembered."""
+        return self.receipt.draws
+
+    @property
     def remembered_keys(self) -> list[str] | None:
         """The groups that were shown, by `key_text`, if keys are private."""
         return self.receipt.keys
 
-    def settle(self, noisy: Sequence[Noisy], meant: Callable[[], Meaning], keys: Sequence[str] | None = None) -> None:
+    def settle(
+        self,
+        noisy: Sequence[Noisy],
+        draws: Sequence[str],
+        meant: Callable[[], Meaning],
+        keys: Sequence[str] | None = None,
+    ) -> None:
         """Record what is kept of an answer: its noisy values for the next time, its facts for the curator.
 
-        With the groups that are shown, where keys are private.
+        With the identity of each draw, and the groups that are shown where keys are private.
         """
         if self.payer is None or self.remembered is not None:
             return
         # The answer is paid for: a failure to keep it is no reason to withhold it.
         with suppress(PdriskError):
             meaning = meant() if self.policy.keeps_facts else None
-            self.payer.keep(self.query, self.receipt, text_of(noisy, keys), meaning)
+            self.payer.keep(self.query, self.receipt, text_of(noisy, draws, keys), meaning)
 
 
 def ledger_for(ledger: object) -> Ledger | None:

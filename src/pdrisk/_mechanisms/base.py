@@ -19,6 +19,7 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.entropy import Bits, system_bits
+from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
@@ -66,6 +67,11 @@ class Mechanism(ABC):
     @classmethod
     def joins(cls, statistic: Statistic) -> bool:
         """Whether it can answer this statistic together with others of the same records, all from one draw."""
+        return False
+
+    @classmethod
+    def adds_up(cls, statistic: Statistic) -> bool:
+        """Whether it draws sums over records, so that those of several groups together are the sums of theirs."""
         return False
 
     @classmethod
@@ -121,6 +127,10 @@ class Mechanism(ABC):
 
         NaN where they are not known.
         """
+
+    def law(self, drawn: Drawn) -> Law | None:
+        """Law of the numbers that were measured with additive noise; None where a choice says nothing of its noise."""
+        return None
 
     def noise95(self, summary: Summary) -> FloatArray:
         """What `noise95_of` the answer would be if the noise happened to be 0, shape (G,)."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,8 +28,9 @@ from pdrisk._mechanisms.base import Drawn, Mechanism, likely_noise95
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.laws.fieller import CELLS, mean_interval
 from pdrisk._mechanisms.laws.laplace_sums import critical
+from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
-from pdrisk._mechanisms.totals import is_total, total, total_interval, total_reach
+from pdrisk._mechanisms.totals import is_total, law_of_parts, total, total_interval, total_reach
 from pdrisk.errors import ParameterError
 
 __all__ = ["FEWER", "FEWEST", "ROUNDING", "Bernstein", "influence", "moments"]
@@ -70,6 +72,10 @@ class Bernstein(Mechanism):
     @classmethod
     def joins(cls, statistic: Statistic) -> bool:
         return cls.answers(statistic) or is_total(statistic)
+
+    @classmethod
+    def adds_up(cls, statistic: Statistic) -> bool:
+        return cls.answers(statistic) or cls.joins(statistic)
 
     @classmethod
     def needs(cls, statistic: Statistic) -> Needs:
@@ -117,39 +123,53 @@ class Bernstein(Mechanism):
             low, high = mean_interval(sums[1] / 2 + sums[2], sums[0] + sums[1] / 2, eps, _critical(level))
             value = self.value(drawn)
             return np.minimum(self._placed(low - ROUNDING), value), np.maximum(self._placed(high + ROUNDING), value)
-        return self._interval(drawn, level)
+        return self.spread_interval(drawn, level, partial(self._reach, drawn), 1 / float(self._eps_of_sums))
 
-    def _interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
+    def spread_interval(
+        self, drawn: Drawn, level: float, bound: Callable[[FloatArray, float], FloatArray], scale: float
+    ) -> tuple[FloatArray, FloatArray]:
         """Ends from the first-order influence of the three noises, widened where that is not all.
 
         The whole range where the noisy number of records is below `FEWEST` scales of noise. docs/numbers.md has the
         coverage.
+
+        Parameters
+        ----------
+        drawn : ndarray, shape (3, G)
+        level : float
+        bound : callable
+            Bound on the error of the sums with some weights, as `_reach` gives it.
+        scale : float
+            Of the noise of each sum, in records.
         """
         sums = self._records(drawn)
         n = sums.sum(axis=0)
-        unknown = n * float(self._eps_of_sums) < FEWEST
+        unknown = n < FEWEST * scale
         size = np.where(unknown, 1.0, n)
         mean, square = moments(sums)
         spread = square - mean**2
         within = np.clip(mean, 0.0, 1.0)
-        off = self._reach(drawn, np.stack([-within, 0.5 - within, 1 - within]), level) / size  # the mean may be off by
+        off = bound(np.stack([-within, 0.5 - within, 1 - within]), level) / size  # the mean may be off by
         # What the noises weigh is known as well as the mean is, so it is taken at the worst of three means.
         means = np.clip(within + np.array([[0.0], [-0.5], [0.5]]) * off, 0.0, 1.0)
         weights = influence(means, np.clip(spread, 0.0, means * (1 - means)))
-        reach = self._reach(drawn, weights, level).max(axis=0) / size + ROUNDING
+        reach = bound(weights, level).max(axis=0) / size + ROUNDING
         # The squared error of the mean makes a variance smaller, never larger; and none is larger than 1/4.
         low, high, most = spread - reach, spread + reach + off**2, np.full(n.shape, 0.25)
         if self._ddof:
-            unsure = self._reach(drawn, np.ones((3, 1)), level)
+            unsure = bound(np.ones((3, 1)), level)
             low = low * self._factor(np.maximum(n + unsure, 2.0))
             high = high * self._factor(np.maximum(n - unsure, FEWER))
-            fewest = n - self._reach(drawn, np.ones((3, 1)), SURELY)  # so that the limit takes next to no coverage
+            fewest = n - bound(np.ones((3, 1)), SURELY)  # so that the limit takes next to no coverage
             most = most * self._factor(np.maximum(fewest, FEWER))
         high = np.minimum(high, most)
         value = self.value(drawn)
         low = np.where(unknown, 0.0, np.minimum(self._answer(low), value))
         high = np.where(unknown, self.statistic.value_range(self.universe)[1], np.maximum(self._answer(high), value))
         return low, high
+
+    def law(self, drawn: Drawn) -> Law | None:
+        return law_of_parts(self.statistic, self.universe, 3, 1 / self._eps_of_sums)
 
     def widest_noise95(self, n: int | None) -> float | None:
         """That of the likely noise over all means, and over variances from 0 to that of values at both bounds.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
+from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
@@ -103,6 +105,9 @@ class BernsteinProducts(Mechanism):
         low = np.where(unknown, least, np.clip(low, least, value))
         high = np.where(unknown, most, np.clip(high, value, most))
         return low, high
+
+    def law(self, drawn: Drawn) -> Law:
+        return Law(len(drawn), Fraction(1, PLACES), 1 / self.eps)
 
     def _of_cov(self, statistic: Cov, found: _Reach) -> tuple[FloatArray, FloatArray]:
         moments = found.moments

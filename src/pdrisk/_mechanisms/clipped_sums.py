@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score
+from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk._mechanisms.two_sums import TwoSums
 from pdrisk.errors import ParameterError
@@ -97,6 +98,11 @@ class ClippedSums(Mechanism):
             rounding *= np.maximum(drawn[:2].astype(np.float64).sum(axis=0) / PLACES, 1.0)
         ends = self.statistic.value_range(within.universe)
         return np.clip(low - rounding, *ends), np.clip(high + rounding, *ends)
+
+    def law(self, drawn: Drawn) -> Law:
+        found = self._within(*self._chosen(drawn)).law(drawn[:2])
+        assert found is not None
+        return replace(found, rounding=found.rounding + self.universe.width / SIZE_PLACES)
 
     def noise95(self, summary: Summary) -> FloatArray:
         """As for every mechanism, at the middle ones of the likely points."""

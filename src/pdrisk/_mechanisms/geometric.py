@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from pdrisk._core.lattice import LARGEST_STEPS
 from pdrisk._core.risks.gaussian_dp import mu_of_geometric, mu_of_records_apart, squared
-from pdrisk._core.statistics import Histogram, Statistic, WholeStatistic
+from pdrisk._core.statistics import Count, Histogram, Statistic, WholeStatistic, WholeSum
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._mechanisms.base import ONE, Drawn, Mechanism, at_most
 from pdrisk._mechanisms.entropy import Bits, system_bits
+from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
@@ -42,6 +43,10 @@ class Geometric(Mechanism):
     def answers(cls, statistic: Statistic) -> bool:
         return isinstance(statistic, WholeStatistic)
 
+    @classmethod
+    def adds_up(cls, statistic: Statistic) -> bool:
+        return type(statistic) in (Count, Histogram, WholeSum)
+
     def check(self) -> None:
         super(Geometric, self).check()
         if self._change / self.eps > WIDEST_SCALE:
@@ -64,6 +69,11 @@ class Geometric(Mechanism):
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
         reach = self._reach(level)
         return self._inside(drawn - reach).astype(np.float64), self._inside(drawn + reach).astype(np.float64)
+
+    def law(self, drawn: Drawn) -> Law:
+        least, most = self.statistic.value_range(self.universe)
+        scale = self._change / self.eps
+        return Law(1, Fraction(1), scale, top=(1.0,), least=least, most=most, whole=True)
 
     def widest_noise95(self, n: int | None) -> float:
         return float(self._reach(0.95))

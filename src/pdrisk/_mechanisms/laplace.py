@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from pdrisk._core.lattice import Lattice
 from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.risks.gaussian_dp import mu_of_laplace, on_lattice
-from pdrisk._core.statistics import Statistic, Sum
+from pdrisk._core.statistics import Count, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.entropy import Bits, system_bits
+from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
@@ -34,10 +35,15 @@ def noisy_steps(steps: IntArray, lattice: Lattice, eps: Fraction, sampler: Sampl
     A scale too wide for int64 is brought down by dropping low bits of the answer:
     ``|a >> s - b >> s| <= (d >> s) + 1``.
     """
+    shift, kept = _kept(lattice, eps)
+    return sampler(steps >> shift, kept, eps).astype(np.float64) * (lattice.step * 2.0**shift)
+
+
+def _kept(lattice: Lattice, eps: Fraction) -> tuple[int, int]:
+    """How many low bits of an answer are dropped, and the largest change of what is left."""
     change = lattice.sensitivity
     shift = max(0, math.ceil(math.log2(change / eps)) - int(math.log2(WIDEST_SCALE)))
-    kept = change if shift == 0 else (change >> shift) + 1
-    return sampler(steps >> shift, kept, eps).astype(np.float64) * (lattice.step * 2.0**shift)
+    return shift, change if shift == 0 else (change >> shift) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,10 @@ class Laplace(Mechanism):
 
     name: ClassVar[str] = "laplace"
     noise: ClassVar[str] = "Laplace noise of the statistic's own sensitivity"
+
+    @classmethod
+    def adds_up(cls, statistic: Statistic) -> bool:
+        return type(statistic) in (Count, Sum)
 
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:
@@ -79,6 +89,11 @@ class Laplace(Mechanism):
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
         reach = half_width(self.scale, level)
         return drawn - reach, drawn + reach
+
+    def law(self, drawn: Drawn) -> Law:
+        shift, kept = _kept(self._lattice, self.eps)
+        unit = Fraction(self._lattice.step) * 2**shift
+        return Law(1, unit, kept * unit / self.eps, top=(1.0,), least=-math.inf)
 
     def widest_noise95(self, n: int | None) -> float:
         reach: float = half_width(self.scale)

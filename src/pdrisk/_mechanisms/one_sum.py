@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.entropy import Bits, system_bits
+from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
@@ -64,6 +66,12 @@ class OneSum(Mechanism):
         """Interval by ``P(|DLap(b)| > t) <= exp(-t/b)`` for whole t, and half a place for each rounded record."""
         middle, reach = drawn.astype(np.float64), self._reach(level)
         return self._answer(middle - reach), self._answer(middle + reach)
+
+    def law(self, drawn: Drawn) -> Law:
+        size, width = self.statistic.size, self.statistic.global_sensitivity(self.universe)
+        lo = self.universe.lo * self.statistic.times
+        unit = Fraction(1, PLACES)
+        return Law(1, unit, 1 / self.eps, (width,), (), lo, 0.0, float(size), rounding=size * width / PLACES)
 
     def widest_noise95(self, n: int | None) -> float:
         return self._reach(0.95) / PLACES * self.statistic.global_sensitivity(self.universe)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.lattice import LARGEST_STEPS, PLACES
-from pdrisk._core.statistics import Count, Statistic, Sum, WholeStatistic
+from pdrisk._core.statistics import Count, Mean, Statistic, Sum, WholeStatistic
 from pdrisk._core.summary import FloatArray
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.laws.laplace_sums import critical
+from pdrisk._mechanisms.laws.law import Law
 
-__all__ = ["is_total", "total", "total_interval", "total_reach"]
+__all__ = ["is_total", "law_of_parts", "total", "total_interval", "total_reach"]
 
 ROUNDING = 4 / PLACES  # of a record's place and its parts
 SLACK = 1 + 2.0**-20
@@ -54,6 +56,21 @@ def total_interval(
     return low, high
 
 
+def law_of_parts(statistic: Statistic, universe: Universe, parts: int, scale: Fraction) -> Law:
+    """Law of so many noisy sums, each with noise of this scale, of which the answer is the sum, the mean, or neither.
+
+    The sums are in the order of the points that divide the bounds evenly.
+    """
+    unit, weights = Fraction(1, PLACES), tuple(_weights(statistic, universe, parts).tolist())
+    rounding = universe.width * ROUNDING
+    if is_total(statistic):
+        off = rounding if isinstance(statistic, Sum) else 0.0
+        return Law(parts, unit, scale, weights, rounding=off, whole=_is_whole(statistic))
+    if isinstance(statistic, Mean):
+        return Law(parts, unit, scale, weights, (1.0,) * parts, rounding=rounding)
+    return Law(parts, unit, scale)
+
+
 def total_reach(statistic: Statistic, universe: Universe, parts: int, eps: float, level: float) -> float:
     """Bound on the error of a total of ``parts`` noisy sums, each with noise of scale 1 / eps."""
     reach = _reach(statistic, universe, parts, eps, level)
@@ -68,7 +85,7 @@ def _reach(statistic: Statistic, universe: Universe, parts: int, eps: float, lev
 
 
 def _weights(statistic: Statistic, universe: Universe, parts: int) -> FloatArray:
-    """Weight of each part in the total."""
+    """Weight of each of so many parts in the total."""
     return np.ones(parts) if type(statistic) is Count else np.linspace(universe.lo, universe.hi, parts)
 
 

@@ -59,12 +59,19 @@ class TwoStage(TwoSums):
     noises: ClassVar[int] = 3
 
     @classmethod
+    def adds_up(cls, statistic: Statistic) -> bool:
+        return False  # where the second stage looks depends on the first
+
+    @classmethod
     def answers(cls, statistic: Statistic) -> bool:
         return (isinstance(statistic, Mean) and statistic.n_at_least > 0) or TwoStageSpread.answers(statistic)
 
     @classmethod
     def joins(cls, statistic: Statistic) -> bool:
         return False
+
+    def law(self, drawn: Drawn) -> None:
+        """None: what the second stage measures depends on the first."""
 
     @classmethod
     def of(cls, statistic: Statistic, universe: Universe, eps: Fraction, together: Sequence[Statistic]) -> Mechanism:

@@ -90,6 +90,9 @@ class TwoStageSpread(Bernstein):
     def joins(cls, statistic: Statistic) -> bool:
         return False
 
+    def law(self, drawn: Drawn) -> None:
+        """None: what the second stage measures depends on the first."""
+
     def check(self) -> None:
         if PLACES / self._stages[0] > WIDEST_SCALE:
             raise ParameterError(

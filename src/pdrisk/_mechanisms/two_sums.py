@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -17,8 +17,9 @@ from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism, likely_noise95
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.laws.fieller import CELLS, mean_interval
+from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
-from pdrisk._mechanisms.totals import is_total, total, total_interval, total_reach
+from pdrisk._mechanisms.totals import is_total, law_of_parts, total, total_interval, total_reach
 from pdrisk.errors import ParameterError
 
 __all__ = ["TwoSums", "sum_of_two"]
@@ -55,6 +56,10 @@ class TwoSums(Mechanism):
     @classmethod
     def joins(cls, statistic: Statistic) -> bool:
         return is_total(statistic) or type(statistic) is Mean
+
+    @classmethod
+    def adds_up(cls, statistic: Statistic) -> bool:
+        return cls.answers(statistic) or cls.joins(statistic)
 
     @classmethod
     def needs(cls, statistic: Statistic) -> Needs:
@@ -100,6 +105,10 @@ class TwoSums(Mechanism):
         value, more = self._share(drawn), 1 / PLACES  # to which records are rounded
         low, high = np.minimum(low - more, value), np.maximum(high + more, value)
         return self._answer(np.maximum(low, 0.0)), self._answer(np.minimum(high, 1.0))
+
+    def law(self, drawn: Drawn) -> Law | None:
+        found = law_of_parts(self.statistic, self.universe, 2, 1 / self.eps)
+        return replace(found, top=found.top[::-1])  # drawn the other way round
 
     def widest_noise95(self, n: int | None) -> float | None:
         """That of the likely noise over all means; more records make each narrower."""

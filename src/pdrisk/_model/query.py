@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pdrisk._core.different import DistinctSum, DistinctWholeSum
 from pdrisk._core.foreign import shown
@@ -28,23 +28,22 @@ from pdrisk._mechanisms import (
 )
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._model.arguments import checked_flag, checked_mechanism, checked_success
+from pdrisk._model.asked_groups import Groups, Source
+from pdrisk._model.margins import Margins
 from pdrisk._model.rowwise import Derived, RowwiseFilter
 from pdrisk._model.unit import Unit
 from pdrisk._printing import printable
 from pdrisk.errors import ParameterError
 
 __all__ = [
-    "Groups",
     "Line",
     "Query",
-    "Source",
     "answered_by",
     "eps_for",
     "written",
 ]
 
 LARGEST_WHOLE: Final = 2**31  # of a whole sum's records: then those of 2**31 people are exact in 64 bits
-Source = Literal["given", "declared", "data", "categories", "private"]
 UNIT: Final = Universe(0.0, 1.0)  # where bounds come from the data and are not known yet
 
 
@@ -96,52 +95,6 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
-    """Disjoint groups and the public list of their keys, in the order of the answer.
-
-    Attributes
-    ----------
-    columns : tuple of hashable
-    keys : tuple of tuple, or None
-        One value for each column, None for missing; None altogether: taken from the data.
-    keys_from : {"given", "declared", "data", "categories", "private"}
-        ``"categories"``: those of the columns, which are a code book by the caller's word. ``"private"``: those that
-        `Query.selection` shows of the data's.
-    """
-
-    columns: tuple[Hashable, ...]
-    keys: tuple[tuple[Hashable, ...], ...] | None
-    keys_from: Source
-
-    @property
-    def is_private(self) -> bool:
-        """Whether the keys are chosen among those that occur."""
-        return self.keys_from == "private"
-
-    @property
-    def has_missing(self) -> bool:
-        """Whether rows with a missing key may be in a group: one is listed, or all that occur are."""
-        return self.keys_from == "data" or any(None in key for key in self.keys or ())
-
-    @property
-    def without_missing(self) -> tuple[Hashable, ...]:
-        """Columns whose missing keys are in no group."""
-        if self.keys_from == "data":
-            return ()
-        listed = () if self.is_private or self.keys is None else self.keys
-        return tuple(column for at, column in enumerate(self.columns) if all(key[at] is not None for key in listed))
-
-    @property
-    def combinations(self) -> int:
-        """Number of keys, if they are several: all combinations of the listed keys of some columns; else 0."""
-        listed = () if self.is_private or self.keys is None else self.keys
-        if len(self.columns) == 1 or len(listed) < 2:
-            return 0
-        levels = (len({key[at] for key in listed}) for at in range(len(self.columns)))
-        return len(listed) if len(listed) == math.prod(levels) else 0
-
-
-@dataclass(frozen=True, slots=True)
 class Query:
     """An immutable request.
 
@@ -179,6 +132,9 @@ class Query:
     has_facts : bool
         Whether curators may want sensitivities and risks in these data: else an engine may leave out of a summary what
         no noise is added to.
+    margins : Margins or None
+        Tables that are published in the place of one number for each group, each measured with a part of the share of
+        every release. Engines read the groups alone.
     """
 
     lines: tuple[Line, ...]
@@ -199,6 +155,7 @@ class Query:
     unit: Unit = field(default_factory=Unit)
     selection: PartitionSelection | None = None
     has_facts: bool = True
+    margins: Margins | None = None
 
     def __post_init__(self) -> None:
         if not self.releases:
@@ -240,6 +197,11 @@ class Query:
         return self.mechanism(line, universe).reads if self.shares else self.lines[line].needs
 
     @property
+    def least_part(self) -> Fraction:
+        """Least part of a share that anything is measured with: 1, but for margins."""
+        return Fraction(1) if self.margins is None else min(part for _, part in self.margins.shares)
+
+    @property
     def is_private(self) -> bool:
         """Whether bounds and keys are declared, so that eps promises what it says."""
         listed = self.groups is None or self.groups.keys is not None or self.groups.is_private
@@ -268,6 +230,9 @@ class Query:
 
         Without declared bounds that of any answer for the same eps.
         """
+        if self.margins is not None:
+            alone = replace(self, margins=None)
+            return sum((alone.mu2_at(line, eps * share) for _, share in self.margins.shares), Fraction(0))
         if self.lines[line].statistic.bounded and self.lines[line].universe is None:
             return squared(mu_of_pure(float(eps)))
         mechanism, weight = self.mechanism(line, eps=eps), self.weight(line, eps)

@@ -19,8 +19,9 @@ from pdrisk._pandas.curators.hints import Hinting
 from pdrisk._pandas.randomized_response import RandomizedAnswers, randomized
 from pdrisk._pandas.requests.declared import declarations_of, declare, declared_table
 from pdrisk._pandas.requests.options import Options, with_options
-from pdrisk._pandas.statistics import DESCRIBED, Answer, Statistics
+from pdrisk._pandas.statistics import DESCRIBED, Answer
 from pdrisk._pandas.suggested_bounds import SuggestedBounds
+from pdrisk._pandas.suggestions import Suggestions
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.identifiability.result import Identifiability
 
@@ -29,7 +30,7 @@ __all__ = ["FrameAccessor", "SeriesAccessor"]
 
 @pd.api.extensions.register_dataframe_accessor("dprisk")
 @own_errors_of
-class FrameAccessor(Statistics):
+class FrameAccessor(Suggestions):
     """Noisy statistics of a pandas frame, each with its interval and its risk.
 
     Every statistic takes the same keyword options, which ``help(df.dprisk.mean)`` shows. A `Dataset` has the same

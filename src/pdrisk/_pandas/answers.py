@@ -8,10 +8,11 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer_table import one_answer, table_of_lines
 from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Asker, Losses, Results, released
+from pdrisk._answer.tables.answer_table import one_answer, table_of_lines
 from pdrisk._ledger import ledger_for
+from pdrisk._model.margins import ALL
 from pdrisk._model.query import Query
 from pdrisk._pandas.requests.declared import check_no_na_of_r
 from pdrisk.engines.base import Engine
@@ -26,7 +27,7 @@ LARGEST_EXACT: Final = 2**53  # up to which floats hold every whole number
 
 def answered(query: Query, engine: Engine[Any], asker: Asker) -> Release | pd.DataFrame:
     """The answer to a query of one line: a `Release`, or a frame of one row for each group."""
-    return _of_frame(query, engine, lambda found, reading: one_answer(found, _as_listed(query, reading.groups)), asker)
+    return _of_frame(query, engine, lambda found, reading: one_answer(found, _rows(query, reading.groups)), asker)
 
 
 def answers(
@@ -39,9 +40,26 @@ def answers(
     """The answers to a query of several lines, indexed as `table_of_lines` says."""
 
     def shown(found: Results, reading: Any) -> pd.DataFrame:
-        return table_of_lines(found, _as_listed(query, reading.groups), level, names)
+        return table_of_lines(found, _rows(query, reading.groups), level, names)
 
     return _of_frame(query, engine, shown, asker)
+
+
+def _rows(query: Query, groups: pd.Index | None) -> pd.Index | None:
+    """The index of an answer: its groups, and behind them the cells of margins, with `ALL` for columns they lack."""
+    listed = _as_listed(query, groups)
+    if query.margins is None or query.groups is None or query.groups.keys is None or listed is None:
+        return listed
+    levels = []
+    for axis, places in enumerate(query.margins.label_places(query.groups.keys)):
+        own = listed.get_level_values(axis)
+        level = own.take(np.maximum(places, 0))
+        if (places < 0).any():
+            labels = level.to_numpy(dtype=object, copy=True)
+            labels[places < 0] = ALL
+            level = pd.Index(labels, dtype=own.dtype if isinstance(own.dtype, pd.StringDtype) else object)
+        levels.append(level.rename(own.name))
+    return levels[0] if len(levels) == 1 else pd.MultiIndex.from_arrays(levels, names=listed.names)
 
 
 def _as_listed(query: Query, groups: pd.Index | None) -> pd.Index | None:

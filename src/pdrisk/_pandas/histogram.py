@@ -9,12 +9,13 @@ from itertools import islice, pairwise
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer_table import one_answer
 from pdrisk._answer.releasing import Asker, released
+from pdrisk._answer.tables.answer_table import one_answer
 from pdrisk._core.foreign import as_integer
 from pdrisk._core.statistics import Histogram
 from pdrisk._model.arguments import universe
 from pdrisk._model.columns import check_column
+from pdrisk._model.margins import ALL
 from pdrisk._pandas.requests.declared import declared
 from pdrisk._pandas.requests.judged_requests import judged_query
 from pdrisk._pandas.requests.lines import check_numeric, judged_lines
@@ -46,7 +47,8 @@ def histogram(frame: pd.DataFrame, column: Hashable, bins: object, request: Requ
     pairs = list(pairwise(statistic.edges))
     # The last bin holds both edges, which no IntervalIndex can say.
     intervals = [*(pd.Interval(*ends, closed="left") for ends in pairs[:-1]), pd.Interval(*pairs[-1], closed="both")]
-    index = pd.Index(intervals, dtype=object, name=column)
+    total = [] if query.margins is None else [ALL] * (len(query.margins.tables) - 1)
+    index = pd.Index([*intervals, *total], dtype=object, name=column)
     table = released(query, engine, lambda results, _: one_answer(results, index), asker)
     assert isinstance(table, pd.DataFrame)
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any, Unpack, cast
@@ -10,8 +11,9 @@ from typing import Any, Unpack, cast
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer_table import wide_table
 from pdrisk._answer.release import Release
+from pdrisk._answer.tables.answer_table import wide_table
+from pdrisk._answer.tables.measured_tables import sorted_table
 from pdrisk._core.foreign import own_errors_of, shown
 from pdrisk._core.pairs import PairStatistic
 from pdrisk._disclosure.checked import CheckedTable
@@ -23,6 +25,7 @@ from pdrisk._model.arguments import (
     statistics,
 )
 from pdrisk._model.columns import check_column
+from pdrisk._model.margins import NO_MARGINS, MarginsAsked
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.query import Line, Query
 from pdrisk._pandas.answers import answered, answers
@@ -32,8 +35,6 @@ from pdrisk._pandas.requests.judged_requests import check_given, judged_query
 from pdrisk._pandas.requests.lines import judged_lines, judged_pair, lines_of_names, lines_of_request, listed_columns
 from pdrisk._pandas.requests.objects import judging
 from pdrisk._pandas.requests.options import DEFAULTS, Options, Request, with_options
-from pdrisk._pandas.suggested_bounds import SuggestedBounds, suggested
-from pdrisk._pandas.suggested_rows import SuggestedRows, suggested_rows
 from pdrisk.engines.base import Engine
 from pdrisk.errors import ParameterError
 
@@ -51,19 +52,47 @@ class Statistics(DisclosureViews):
     """
 
     @with_options
-    def count(self, column: Hashable | None = None, **options: Unpack[Options]) -> Answer:
-        """Noisy count: the number of rows, or of the rows where ``column`` is not missing."""
-        return self._answer(column, "count", options)
+    def count(
+        self,
+        column: Hashable | None = None,
+        *,
+        margins: Any = False,
+        allot: Any = None,
+        whole: bool | None = None,
+        normalize: Any = None,
+        **options: Unpack[Options],
+    ) -> Answer:
+        """Noisy count: the number of rows, or of the rows where ``column`` is not missing.
+
+        ``margins=True`` adds the tables of each smaller set of the columns of ``by``, and the total: all of them add
+        up. ``normalize`` gives shares with intervals: of ``"all"``, or of each group of the columns in a list. See
+        ``crosstab`` for ``margins``, ``allot`` and ``whole``.
+        """
+        return self._answer(column, "count", options, MarginsAsked(margins, allot, whole, normalize))
 
     @with_options
-    def sum(self, column: Hashable, **options: Unpack[Options]) -> Answer:
-        """Noisy sum of a column."""
-        return self._answer(column, "sum", options)
+    def sum(
+        self,
+        column: Hashable,
+        *,
+        margins: Any = False,
+        allot: Any = None,
+        normalize: Any = None,
+        **options: Unpack[Options],
+    ) -> Answer:
+        """Noisy sum of a column.
+
+        ``margins`` and ``allot`` as for ``crosstab``, ``normalize`` as for ``count``.
+        """
+        return self._answer(column, "sum", options, MarginsAsked(margins, allot, normalize=normalize))
 
     @with_options
-    def mean(self, column: Hashable, **options: Unpack[Options]) -> Answer:
-        """Noisy mean of a column."""
-        return self._answer(column, "mean", options)
+    def mean(self, column: Hashable, *, margins: Any = False, allot: Any = None, **options: Unpack[Options]) -> Answer:
+        """Noisy mean of a column.
+
+        ``margins`` and ``allot`` as for ``crosstab``.
+        """
+        return self._answer(column, "mean", options, MarginsAsked(margins, allot))
 
     @with_options
     def median(self, column: Hashable, **options: Unpack[Options]) -> Answer:
@@ -150,7 +179,15 @@ class Statistics(DisclosureViews):
         return self._answer(column, "nunique", options)
 
     @partial(with_options, names=True)
-    def agg(self, request: Mapping[Hashable, Any] | None = None, **named: Any) -> pd.DataFrame:
+    def agg(
+        self,
+        request: Mapping[Hashable, Any] | None = None,
+        *,
+        margins: Any = False,
+        allot: Any = None,
+        whole: bool | None = None,
+        **named: Any,
+    ) -> pd.DataFrame:
         """Several noisy statistics for one ``eps``, their total, which is split evenly over releases.
 
         Count, sum, mean, var and std of one column come from one release, in which each is more accurate than with a
@@ -164,6 +201,8 @@ class Statistics(DisclosureViews):
         **named : pair of column and statistic
             Instead of ``request``, as in ``typical=("distance", "median")`` or ``pd.NamedAgg("distance", "median")``.
             An option's name cannot be used.
+        margins, allot, whole
+            As for ``crosstab``; of counts, sums, means, variances and standard deviations.
 
         Returns
         -------
@@ -172,7 +211,8 @@ class Statistics(DisclosureViews):
             number in the column ``release`` come from one release and cost its eps once, together.
         """
         own = {name: _pair(spec) for name, spec in named.items() if name not in DEFAULTS}
-        asked = self._request(cast(Options, {name: value for name, value in named.items() if name in DEFAULTS}))
+        options = cast(Options, {name: value for name, value in named.items() if name in DEFAULTS})
+        asked = replace(self._request(options), tables=MarginsAsked(margins, allot, whole))
         if not own:
             return self._answers(lambda frame: lines_of_request(frame, request, asked), asked)
         if request is not None:
@@ -195,17 +235,46 @@ class Statistics(DisclosureViews):
         """Noisy value counts: how many rows have each value of the public list ``keys``; the largest number first."""
         checked_flag("sort", sort)
         table = self._counts("value_counts", column, options)
-        return table.sort_values("value", ascending=False, kind="stable") if sort else table
+        return sorted_table(table) if sort else table
 
     @with_options
     def crosstab(
-        self, index: Hashable, columns: Hashable, rules: Any = None, **options: Unpack[Options]
+        self,
+        index: Hashable,
+        columns: Hashable,
+        rules: Any = None,
+        *,
+        values: Hashable | None = None,
+        aggfunc: Any = None,
+        margins: Any = False,
+        normalize: str | bool | None = None,
+        allot: Any = None,
+        whole: bool | None = None,
+        **options: Unpack[Options],
     ) -> pd.DataFrame | CheckedTable:
-        """Noisy cross table: the number of rows for each combination of the public ``keys`` of two columns.
+        """Noisy cross table of two columns: the number of rows for each combination of their public ``keys``.
 
-        ``keys`` may be a dict of two lists. ``count(by=[index, columns])`` gives the same numbers with intervals. With
-        ``rules`` and without other options it is the exact table with a verdict for each cell, for curators only: see
-        `output_rules`.
+        ``keys`` may be a dict of two lists. ``count(by=[index, columns])`` gives the same numbers with intervals, also
+        for more columns. With ``rules`` and without other options it is the exact table with a verdict for each cell,
+        for curators only: see `output_rules`.
+
+        Parameters
+        ----------
+        index, columns : column
+        values, aggfunc : column, and name of a statistic
+            A statistic of ``values`` in each cell, such as ``aggfunc="mean"``.
+        margins : bool, or list of lists of columns
+            True: also the margins and the total, as ``pdrisk.ALL``; or some of them, as in ``[["sex"], []]``. Cells and
+            margins are measured apart and then adjusted to each other by least squares, which makes all of them more
+            accurate, and makes them add up. Margins are about the rows whose keys are listed in all columns.
+        normalize : {"index", "columns", "all"}, optional
+            Shares of counts or sums: of each row, of each column, or of all (also True, as in pandas).
+        allot : {"cells", "even"} or dict from columns to share, optional
+            What share of eps measures each table, as in ``{("region", "sex"): 0.6, ("region",): 0.4}``. Without it
+            that follows from the number of keys: so that on average the tables have the least log noise.
+        whole : bool, optional
+            Show counts with margins as whole numbers of at least 0 that add up, as without it; False shows the
+            least-squares estimates, which may be negative, and are right on average. Intervals are always theirs.
         """
         if rules is not None:
             if options:
@@ -214,132 +283,59 @@ class Statistics(DisclosureViews):
                     "without rules=, and for filters or numbers in the cells see output_rules()."
                 )
             return self.output_rules(index, columns, rules=rules)
-        return wide_table(self._counts("crosstab", [index, columns], options))
+        by: list[Any] = [index, columns]
+        shares = {"index": [index], "columns": [columns], "all": "all", True: "all", False: None, None: None}
+        if not isinstance(normalize, str | bool | None) or normalize not in shares:
+            raise ParameterError(f'normalize can be "index", "columns" or "all", not {shown(normalize)}.')
+        if (values is None) != (aggfunc is None):
+            raise ParameterError('values= and aggfunc= belong together, as in values="hours", aggfunc="mean".')
+        tables = MarginsAsked(margins, allot, whole, shares[normalize])
+        if values is None:
+            return wide_table(self._counts("crosstab", by, options, tables))
+        self._check_no_groups("crosstab", options)
+        table = self._answer(values, aggfunc, {**options, "by": by}, tables)
+        assert isinstance(table, pd.DataFrame)
+        return wide_table(table)
 
     @with_options
-    def hist(self, column: Hashable, bins: int | Sequence[float] = 10, **options: Unpack[Options]) -> pd.DataFrame:
+    def hist(
+        self,
+        column: Hashable,
+        bins: int | Sequence[float] = 10,
+        *,
+        margins: Any = False,
+        allot: Any = None,
+        whole: bool | None = None,
+        **options: Unpack[Options],
+    ) -> pd.DataFrame:
         """Noisy histogram: the number of rows in each bin, indexed by the bins.
 
         A list of ``bins`` gives the edges, as for numpy: each bin holds its left edge, the last one both edges, and
         values outside are not counted. A number of bins divides the bounds evenly; values outside count in the first
-        and the last bin.
+        and the last bin. ``margins=True`` adds the total, ``pdrisk.ALL``; ``allot`` and ``whole`` as for ``crosstab``:
+        ``allot="cells"`` moves empty bins to 0 without moving the total up.
         """
-        request = self._request(options)
+        request = replace(self._request(options), tables=MarginsAsked(margins, allot, whole))
         with judging(self._frame, request) as (frame, asked):
             return histogram(frame, column, bins, asked, request.asker(self._identity))
 
-    def suggest_bounds(
-        self,
-        column: Hashable,
-        *,
-        eps: float | None = None,
-        success: float | None = None,
-        ledger: Any = None,
-        fresh: bool = False,
-    ) -> SuggestedBounds:
-        """Bounds found with differential privacy, for a column whose range nobody knows.
-
-        They come from a noisy histogram over powers of two: its first and its last bin that clearly hold more people
-        than noise are the ends. This is a release and costs ``eps``.
-
-        Parameters
-        ----------
-        column : column
-        eps : float
-            Privacy loss to spend, in nats. A bin is seen only if at least some 15 / eps people are in it.
-        success : float
-            Instead of ``eps``, how often an attacker may be right, as for every statistic.
-        ledger : Ledger, optional
-            The budget that pays.
-        fresh : bool, default False
-            Pay and draw a new answer even if the ledger remembers one.
-
-        Returns
-        -------
-        SuggestedBounds
-            A pair ``(lo, hi)`` of powers of two or 0, fit for ``bounds=`` and ``declare``. Its repr says what the
-            search assumed.
-
-        Raises
-        ------
-        BoundsNotFoundError
-            If no bin stands out from the noise. The eps stays paid.
-        """
-        request = Request(
-            eps=eps,
-            success=success,
-            where=self._rows(None),
-            ledger=self._payer(ledger),
-            fresh=fresh,
-            people=self._people,
-            opened=self._opened,
-        )
-        with judging(self._frame, request) as (frame, asked):
-            return suggested(frame, column, asked, request.asker(self._identity))
-
-    def suggest_rows(
-        self,
-        *,
-        eps: float | None = None,
-        success: float | None = None,
-        share: float = 0.95,
-        most: int = 1000,
-        person: Any = None,
-        ledger: Any = None,
-        fresh: bool = False,
-    ) -> SuggestedRows:
-        """Number of rows per person, found with differential privacy and fit for ``rows=``.
-
-        A share of the people has at most so many rows. It is a noisy quantile, a release that costs ``eps``.
-
-        Parameters
-        ----------
-        eps : float
-            Privacy loss to spend, in nats.
-        success : float
-            Instead of ``eps``, how often an attacker may be right, as for every statistic.
-        share : float
-            Share of the people, in (0, 1), who should have no more rows than this. A larger number leaves out fewer
-            rows but needs more noise: if most people have few rows and some have many, a smaller one is often better.
-        most : int
-            Most rows that one person can have; people with more count as having so many.
-        person : column or list of columns, optional
-            Column of people's ids, unless it is declared.
-        ledger : Ledger, optional
-            The budget that pays.
-        fresh : bool, default False
-            Pay and draw a new answer even if the ledger remembers one.
-
-        Returns
-        -------
-        SuggestedRows
-            An int; its repr says what it means.
-
-        Examples
-        --------
-        >>> import pandas as pd, pdrisk
-        >>> visits = pd.DataFrame({"pid": [each % 500 for each in range(2000)], "cost": 10.0})
-        >>> int(pdrisk.Dataset(visits, person="pid").suggest_rows(eps=1))
-        4
-        """
-        request = self._looked_at(
-            eps=eps, success=success, where=None, person=person, ledger=self._payer(ledger), fresh=fresh
-        )
-        with judging(self._frame, request) as (frame, asked):
-            return suggested_rows(frame, share, most, asked, request.asker(self._identity))
-
-    def _counts(self, name: str, by: Any, options: Options) -> pd.DataFrame:
-        """Numbers of rows of each key."""
+    def _check_no_groups(self, name: str, options: Options) -> None:
         if options.get("by") is not None:
             raise ParameterError(f"{name} groups by its own columns: leave by= out, or write count(by=[...]).")
+
+    def _counts(self, name: str, by: Any, options: Options, tables: MarginsAsked = NO_MARGINS) -> pd.DataFrame:
+        """Numbers of rows of each key."""
+        self._check_no_groups(name, options)
         if (bounds := options.get("bounds")) is not None and not isinstance(bounds, Mapping):
             raise ParameterError(f"{name} counts rows and needs no bounds, but has {shown(bounds)}: leave them out.")
-        table = self._answer(None, "count", {**options, "by": by})
+        table = self._answer(None, "count", {**options, "by": by}, tables)
         assert isinstance(table, pd.DataFrame)
         return table
 
-    def _answer(self, column: Hashable | None, spec: object, options: Options) -> Answer:
-        asked, wanted = self._request(options), statistic(spec)
+    def _answer(
+        self, column: Hashable | None, spec: object, options: Options, tables: MarginsAsked = NO_MARGINS
+    ) -> Answer:
+        asked, wanted = replace(self._request(options), tables=tables), statistic(spec)
         judged = self._judged(lambda frame: judged_lines(frame, column, (wanted,), asked), asked)
         return answered(*judged, asked.asker(self._identity))
 

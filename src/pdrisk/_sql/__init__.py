@@ -7,19 +7,14 @@ text ─> parse ─> relations ─> judge ──> SummaryPlan ──> engines/sq
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import CLIP
-from pdrisk._answer.curator import Curator
-from pdrisk._answer.releasing import Asker, Released, Results, check_affordable, released
+from pdrisk._answer.releasing import Asker, check_affordable, released
 from pdrisk._core.foreign import own_errors
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Ledger, ledger_for
@@ -30,14 +25,12 @@ from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.query import eps_for
 from pdrisk._pandas.requests.objects import advising
 from pdrisk._sql.dataset.dataset_tables import check_one_or_other, public_tables
-from pdrisk._sql.expressions.windows import MAPS
-from pdrisk._sql.noisy.layers import NOISY, Layered
-from pdrisk._sql.relations.group_keys import key_relation
+from pdrisk._sql.noisy.ends import has_ends
+from pdrisk._sql.noisy.layers import Layered
 from pdrisk._sql.select.judge import judged, layers_of
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.select.select_people import PeopleAsked, check_units
 from pdrisk._sql.syntax import private_database as workspace
-from pdrisk._sql.syntax.headings import unique
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import Select
 from pdrisk._sql.tables.clients import connected
@@ -45,9 +38,10 @@ from pdrisk._sql.tables.server_sources import of_connection
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.no_select import too_deep
 from pdrisk._sql.text.scalars import Scalars
+from pdrisk._sql.together.noisy_table import answer_table
+from pdrisk._sql.together.selected import warn_of_selected
 from pdrisk._sql.together.several import Share, planned
-from pdrisk._sql.together.stacked import Stacked
-from pdrisk.engines.sql.summary.reading import TableReading
+from pdrisk._sql.together.stacked import Statement
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 
 if TYPE_CHECKING:
@@ -55,7 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ["answered", "sql"]
 
-KEY = re.compile(r"k\d+")  # of the noisy table
+
 NOT_IN_SQL: Final = {
     "where": "write WHERE into the query",
     "by": "write GROUP BY into the query",
@@ -92,6 +86,7 @@ def sql(
     clip: str | None = None,
     curator: bool = False,
     risk_columns: bool = False,
+    measured: bool = False,
     tables: Mapping[str, Any] | None = None,
     **frames: Any,
 ) -> pd.DataFrame:
@@ -173,7 +168,12 @@ def sql(
         them.
     risk_columns : bool, default False
         Add ``<name>_low``, ``_high`` (ends of the 95 % noise interval), ``_eps`` and ``_worst_case``; with
-        ``keys="private"`` ``_delta`` and ``_success`` instead of ``_worst_case``.
+        ``keys="private"`` ``_delta`` and ``_success`` instead of ``_worst_case``. What is computed of noisy values has
+        ``<name>_low`` and ``_high`` alone, missing where noisy values choose the rows of a sum.
+    measured : bool, default False
+        Add ``<name>_measured``, what was drawn before it was cut to the range of possible answers (``_measured_0``,
+        ``_measured_1``, ... of statistics that are made of several numbers), and ``<name>_draw``, which tells its noise
+        from that of others.
     tables : dict from name to frame or path, optional
         As ``**frames``, for tables named like an option.
     **frames
@@ -211,7 +211,7 @@ def sql(
         return answered(
             query, sources, eps=eps, success=success, bounds=bounds, keys=keys, delta=delta,
             least_group=least_group, ledger=ledger, fresh=fresh, params=params, mechanism=mechanism, interval=interval,
-            clip=clip, curator=curator, risk_columns=risk_columns,
+            clip=clip, curator=curator, risk_columns=risk_columns, measured=measured,
             people=PeopleAsked(person, per_person, rows, groups, unit, constant, unit_label),
         )  # fmt: skip
 
@@ -247,11 +247,13 @@ def answered(
     curator: object,
     risk_columns: object,
     people: PeopleAsked,
+    measured: object = False,
     dataset: Identity | None = None,
 ) -> pd.DataFrame:
     """Noisy answer to a SELECT over these sources, which are closed afterwards; options as for `sql`."""
     try:
         checked_flag("risk_columns", risk_columns)
+        checked_flag("measured", measured)
         sources.by_declarations = ledger_for(ledger) is not None
         frames = [each for each in sources.named.values() if isinstance(each, pd.DataFrame)]
         name = checked_mechanism(mechanism)
@@ -289,22 +291,24 @@ def answered(
                 plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
         grouped = any(each.groups for each in plan.queries)
         check_units(people, [each.query.unit for each in plan.queries], grouped)
+        warn_of_selected(plan.statements)
         last = plan.statements[-1]
-        if (isinstance(last, Stacked) or last.merges) and (risk_columns or curator is True):
+        if _is_made_of_several(last, risk_columns) and (risk_columns or measured or curator is True):
             raise ParameterError(
                 "risk columns belong to single noisy values, and a row of this answer is made of several: leave out "
-                "risk_columns and curator, or ask for the inner SELECT alone."
+                "risk_columns, measured and curator, or ask for the inner SELECT alone."
             )
 
         def ask(question: Judged, is_last: bool) -> pd.DataFrame:
             shows, sees = (bool(risk_columns), curator) if is_last else (False, False)
+            asker = Asker(ledger, fresh, sees, dataset, measured if is_last else False)
             return released(
                 question.query,
                 question.engine,
                 lambda results, reading: guarded(
-                    lambda: _table(question, results, reading, shows or results.shows_curator)
+                    lambda: answer_table(question, results, reading, shows or results.shows_curator, not is_last)
                 ),
-                Asker(ledger, fresh, sees, dataset),
+                asker,
                 keeps_facts=False,
             )
 
@@ -325,6 +329,13 @@ def answered(
     finally:
         sources.close()
     raise too_deep()
+
+
+def _is_made_of_several(last: Statement, risk_columns: object) -> bool:
+    """Whether a row of the answer combines several noisy ones, and has no interval of its own that was asked for."""
+    if not isinstance(last, Judged):
+        return True
+    return last.merges and not (risk_columns and has_ends(last.layers[-1]))
 
 
 def _check_eps_given(keys: object, eps: object) -> None:
@@ -349,70 +360,3 @@ def _tables(tables: object, frames: dict[str, Any]) -> dict[str, Any]:
         if lowered(name) in named:
             raise ParameterError(f"table {name} is given twice, in tables= and by keyword: give it once.")
     return {**frames, **tables}
-
-
-def _table(question: Judged, results: Results, reading: TableReading, risk_columns: bool) -> pd.DataFrame:
-    """Answer to the SELECT list, computed from noisy values alone."""
-    items = list(question.items)
-    columns = {f"v{at}": one.noisy.values for at, one in enumerate(results.releases)}
-    secret: list[bool] = []
-    if risk_columns:
-        for at, (name, one) in enumerate(zip(question.names, results.releases, strict=True)):
-            for suffix, values in _risks(one, results.shows_curator).items():
-                columns[f"r{at}_{suffix}"] = values
-                items.append((f"r{at}_{suffix}", f"{name}_{suffix}"))
-                secret.append(suffix in Curator.COLUMNS)
-    labels = unique([label for _, label in items])
-    if not question.groups and question.plain:  # one row of what was drawn: nothing to compute
-        answer = pd.DataFrame({at: np.broadcast_to(columns[sql], 1) for at, (sql, _) in enumerate(items)})
-    else:
-        answer = _computed(question, [sql for sql, _ in items], columns, reading.keys)
-    for at, (sql, _) in enumerate(question.items):
-        if sql in question.whole_keys and not answer[answer.columns[at]].isna().any():
-            answer[answer.columns[at]] = answer[answer.columns[at]].astype(np.int64)
-    if f"k{len(question.groups) - 1}" in question.whole_keys:  # what a histogram counts by
-        for at, (_, value) in enumerate(question.layers[-1].items):
-            if value.kind == MAPS:
-                maps = [{int(key): number for key, number in each.items()} for each in answer[answer.columns[at]]]
-                answer[answer.columns[at]] = pd.Series(maps, index=answer.index, dtype=object)
-    answer.columns = pd.Index(labels, dtype=object)
-    hidden = tuple(label for label, is_hidden in zip(labels[len(question.items) :], secret, strict=True) if is_hidden)
-    said = replace(
-        results.answer(question.names),
-        headings=tuple(label for label in labels if label not in hidden),
-        curators=hidden,
-        # For `explain`, which names groups by their keys.
-        groups=tuple(label for label, (sql, _) in zip(labels, question.items, strict=False) if KEY.fullmatch(sql)),
-    )
-    return said.attach(answer)
-
-
-def _computed(question: Judged, expressions: list[str], columns: dict[str, Any], keys: list[list[Any]]) -> pd.DataFrame:
-    """The expressions over the noisy table, in a DuckDB that holds nothing else."""
-    # Named after: ORDER BY would take a heading for what it means, before it looks at the noisy table.
-    chosen = [f"{sql} AS i{at}" for at, sql in enumerate(expressions)]
-    risks = [name for name in columns if name.startswith("r")]
-    size, carried = len(columns["v0"]), len(question.groups)
-    listed = key_relation(question.groups) if question.groups else "(SELECT 0 AS code) AS keys_listed"
-    named = ", ".join([*(f"g{at} AS k{at}" for at in range(carried)), *columns, "code"])
-    noisy = f"(SELECT {named} FROM {listed} JOIN values_listed USING (code)) AS {NOISY}"
-    values = {name: np.broadcast_to(each, size) for name, each in columns.items()}
-    bench = workspace.bench()
-    try:
-        # NaN, which is withheld, becomes NULL: else it would be more than any number in HAVING.
-        bench.register("values_listed", pd.DataFrame({**values, "code": np.arange(size)}))
-        return bench.execute(question.computed(chosen, noisy, risks), keys).df()
-    finally:
-        bench.close()
-
-
-def _risks(one: Released, shows_curator: bool) -> dict[str, Any]:
-    """The risk columns of a release, by the end of their names."""
-    low, high = one.noisy.interval()
-    public: dict[str, Any] = {"low": low, "high": high, **one.noisy.risk_columns}
-    if (clip := one.noisy.clip) is not None:
-        public |= dict(zip(CLIP, clip, strict=True))
-    if not shows_curator or one.facts is None:
-        return public
-    has_delta = one.noisy.selection is not None
-    return public | {name: getattr(one.facts, name) for name in Curator.columns(has_delta)}

@@ -36,7 +36,8 @@ from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs, Ranks, Summary
 from pdrisk._core.universe import Rectangle, Universe
-from pdrisk._model.query import Groups, Line, Query
+from pdrisk._model.asked_groups import Groups
+from pdrisk._model.query import Line, Query
 from pdrisk.engines.base import Engine, Reading
 
 __all__ = ["TABLES", "UNIVERSES", "GroupedColumn", "Opened", "check", "check_group_sizes", "questions"]

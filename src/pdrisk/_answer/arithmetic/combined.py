@@ -1,15 +1,21 @@
-"""Arithmetic with noisy answers: a value with an interval that holds for all of its parts at once."""
+"""Arithmetic with noisy answers: values computed from what was drawn, with intervals by the law of all the noise."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Final
 
 import numpy as np
+
+from pdrisk._answer.arithmetic.exact_expressions import Expression, computed, constants, interval, shown
+from pdrisk._answer.arithmetic.forms import Linear
+from pdrisk._core.foreign import own_errors
+from pdrisk._core.once import once
+from pdrisk._model.arguments import checked_probability
 
 __all__ = ["Arithmetic", "Combined"]
 
@@ -27,13 +33,14 @@ class Arithmetic:
         """Interval that holds the exact number with a probability of at least ``level`` over the noise."""
         raise NotImplementedError
 
-    def _sources(self) -> dict[int, Arithmetic]:
-        """The releases that it was computed from, by identity."""
-        return {id(self): self}
+    def _sources(self) -> set[Hashable]:
+        """The answers that it was computed from, by identity."""
+        raise NotImplementedError
 
-    def _at(self, level: float) -> Interval:
-        """The interval that holds if each source lies within its own interval at ``level``."""
-        return self.interval(level)
+    @property
+    def _form(self) -> Expression:
+        """Normal form, of one number."""
+        raise NotImplementedError
 
     def __float__(self) -> float:
         return float(self.value)
@@ -81,18 +88,25 @@ class Arithmetic:
         return _combined("-", 0, self)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Combined(Arithmetic):
-    """A number computed from noisy answers: publishable, and free.
+    """Number computed from noisy answers: publishable, and free.
 
     Attributes
     ----------
     value : float
-        Computed from the noisy values.
+        Computed from what was drawn, uncut, and then cut to the range of possible results: so sums are unbiased. Where
+        that is impossible, as with a divisor below 0 that cannot be, computed from the values as they are shown.
     low, high : float
-        Ends between which the exact number lies, 95 % sure over the noise of all answers at once: each of k answers
-        counts with its interval at 1 - .05/k (Bonferroni), and the ends follow by interval arithmetic. Infinite where
-        a divisor's interval holds 0.
+        Ends between which the exact number lies, 95 % sure over the noise of all answers at once.
+
+    Notes
+    -----
+    Sums with fixed weights and ratios of such sums have intervals by the exact law of their noise, in which a draw that
+    is used twice counts as one: ``release - release`` is 0. Other results of answers with many records are linearised.
+    Otherwise, and where an answer is chosen instead of computed with additive noise, as medians are, each of k answers
+    counts with its interval at 1 - .05/k (Bonferroni), and the ends follow by interval arithmetic; they are infinite
+    where a divisor may be 0. docs/numbers.md has proofs and coverage.
     """
 
     operation: str
@@ -101,10 +115,13 @@ class Combined(Arithmetic):
 
     @property
     def value(self) -> float:
+        found = float(shown(self._form)[0])
+        if not math.isnan(found):
+            return found
         left, right = _value(self.left), _value(self.right)
         if self.operation == "/" and right == 0:
             return math.nan
-        return float(OPERATIONS[self.operation](left, right))
+        return float(np.clip(OPERATIONS[self.operation](left, right), *self._form.range())[0])
 
     @property
     def low(self) -> float:
@@ -116,29 +133,27 @@ class Combined(Arithmetic):
         """Upper end, 95 % sure."""
         return self.interval()[1]
 
+    @own_errors
     def interval(self, level: float = 0.95) -> Interval:
         """Interval that holds the exact number with a probability of at least ``level`` over all noise."""
-        return self._at(1 - (1 - level) / len(self._sources()))
+        low, high = interval(self._form, checked_probability("level", level))
+        ends = float(low[0]), float(high[0])
+        if self._is_whole:
+            return ends
+        (least,), (most,) = self._form.range()  # computed exactly, unlike the ends
+        return max(math.nextafter(ends[0], -math.inf), least), min(math.nextafter(ends[1], math.inf), most)
 
-    def _sources(self) -> dict[int, Arithmetic]:
-        parts = [each for each in (self.left, self.right) if isinstance(each, Arithmetic)]
-        return {key: source for part in parts for key, source in part._sources().items()}
+    @once
+    def _form(self) -> Expression:
+        return computed(self.operation, _form(self.left), _form(self.right))
 
-    def _at(self, level: float) -> Interval:
-        left, right = (
-            part._at(level) if isinstance(part, Arithmetic) else (float(part), float(part))
-            for part in (self.left, self.right)
-        )
-        if self.operation == "/" and right[0] <= 0 <= right[1]:
-            return -math.inf, math.inf
-        with np.errstate(all="ignore"):
-            if self.operation in "+-":
-                return _outward(
-                    OPERATIONS[self.operation](np.float64(left[0]), right[0 if self.operation == "+" else 1]),
-                    OPERATIONS[self.operation](np.float64(left[1]), right[1 if self.operation == "+" else 0]),
-                )
-            ends = [float(OPERATIONS[self.operation](np.float64(a), np.float64(b))) for a in left for b in right]
-        return _outward(min(ends), max(ends))
+    @property
+    def _is_whole(self) -> bool:
+        return isinstance(self._form, Linear) and self._form.whole
+
+    def _sources(self) -> set[Hashable]:
+        parts = [part for part in (self.left, self.right) if isinstance(part, Arithmetic)]
+        return set().union(*(part._sources() for part in parts))
 
     def __repr__(self) -> str:
         low, high = self.interval()
@@ -156,9 +171,13 @@ OPERATIONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 
 
 def _combined(operation: str, left: Any, right: Any) -> Any:
-    if not all(isinstance(each, Arithmetic) or _is_number(each) for each in (left, right)):
+    if not all(isinstance(part, Arithmetic) or _is_number(part) for part in (left, right)):
         return NotImplemented
     return Combined(operation, left, right)
+
+
+def _form(part: Any) -> Expression:
+    return part._form if isinstance(part, Arithmetic) else constants(float(part), 1)
 
 
 def _is_number(value: object) -> bool:
@@ -172,8 +191,3 @@ def _value(value: Any) -> Any:
 def _shown(end: float) -> str:
     """An end of an interval in six digits; a zero that rounding moved by one float is shown as zero."""
     return "0" if abs(end) < TINY else f"{end:.6g}"
-
-
-def _outward(low: float, high: float) -> Interval:
-    """The interval one float wider on each side, because the ends were rounded."""
-    return math.nextafter(float(low), -math.inf), math.nextafter(float(high), math.inf)

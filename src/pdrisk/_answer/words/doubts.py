@@ -13,7 +13,7 @@ from pdrisk._answer import formatting
 from pdrisk._caller_frame import caller
 from pdrisk._core.order import Median, Quantile
 from pdrisk._core.spread import Var
-from pdrisk._core.statistics import Count, Mean, Statistic
+from pdrisk._core.statistics import Count, Histogram, Mean, Statistic
 from pdrisk._core.summary import FloatArray
 from pdrisk._mechanisms import ClippedSums
 from pdrisk._mechanisms.laplace import half_width
@@ -27,6 +27,7 @@ __all__ = ["warn_after", "warn_before", "warn_of_left_out"]
 
 HIDING = 10  # the largest eps that hides somebody
 LEFT_OUT = 0.01  # of the records: curators are warned if limits of rows or groups leave out more
+MANY, SMALL = 20, 0.1  # cells of a table, and the share of them whose noise may be wider than their number
 USEFUL = 0.25  # of the range of possible answers: a wider noise interval is warned about
 NEAR = 0.05  # of the range: so near an end, at most a tenth of the values lie in the other half, by Markov's inequality
 
@@ -37,10 +38,12 @@ def warn_before(query: Query) -> None:
     _warn_of_eps(query)
 
 
-def warn_after(releases: Sequence[Released]) -> None:
-    """Warn of answers from their own published numbers."""
+def warn_after(releases: Sequence[Released], *, is_table: bool) -> None:
+    """Warn of answers from their own published numbers, and of tables once for all cells."""
     _warn_of_width(releases)
     _warn_of_few(releases)
+    if is_table:
+        _warn_of_small(releases)
     _warn_of_ends(releases)
 
 
@@ -110,8 +113,10 @@ def _warn_of_few(releases: Sequence[Released]) -> None:
     few = []
     for each in releases:
         least = formatting.records_said_of(each.noisy.mechanism.rank95)
+        if least is None:
+            continue
         counted = next((n for other in releases if (n := _noisy_records(other, each.line)) is not None), None)
-        if least is None or counted is None:
+        if counted is None:
             continue
         too_few = (counted < least) & ~each.noisy.withheld
         if len(too_few) and too_few.all():
@@ -124,6 +129,22 @@ def _warn_of_few(releases: Sequence[Released]) -> None:
         _warn(
             f"there seem to be too few records, by their noisy number in the same answer: {_some(few)}. Such a value "
             "may lie anywhere within the bounds. Ask with a larger eps, or about more people at once."
+        )
+
+
+def _warn_of_small(releases: Sequence[Released]) -> None:
+    """Warn, once for each table, of many cells whose noise is wider than their number."""
+    small = cells = 0
+    for each in releases:
+        low, high = each.noisy.interval()
+        known = ~np.isnan(high - low)
+        if known.sum() >= MANY and not isinstance(each.line.statistic, Histogram):  # of which many bins are empty
+            cells += int(known.sum())
+            small += int(((high - low) / 2 > np.abs(each.noisy.values.astype(np.float64)))[known].sum())
+    if small > SMALL * cells:
+        _warn(
+            f"in {formatting.share(small / cells)} of the {cells:,} cells of this table the noise reaches farther than "
+            "the number itself: pdrisk.quality(table) marks them. Ask for fewer groups, or with a larger eps."
         )
 
 

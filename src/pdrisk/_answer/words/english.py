@@ -99,6 +99,24 @@ TEXTS = {
     "noise_is": "with noise: ±{half}, 95 % sure, for eps {eps}",
     "noise_is_widest": "with noise: ±{half} in the widest group, 95 % sure, for eps {eps}",
     "noise_of_nothing": "no value is shown, for eps {eps}",
+    "margins": "margins",
+    "margins_are": ("cells and margins add up: all are least-squares estimates from what was measured, {measured}"),
+    "table_measured": "{table} with {share} of eps",
+    "table_by": "the table by {columns}",
+    "table_of_all": "the total",
+    "margins_whole": (
+        "; counts are shown as whole numbers of at least 0 near the estimates, of which the intervals are"
+    ),
+    "margins_of_listed": "; margins, too, are about the records whose keys are listed in all columns",
+    "adjusted_to": (
+        "adjusted by least squares to what was published before, {tables}, so that all add up; assumes that everybody "
+        "has a listed key in each"
+    ),
+    "adjusted_state": " and that all are about the same data: {state}",
+    "adjusted_by_word": " and, by the word of whoever asked, that all are about the same data",
+    "shares": "shares",
+    "share_of_groups": "of all in the same group by {columns}",
+    "share_of_all": "of all together",
     "eps": "eps",
     "eps_is": "{eps}",
     "eps_groups": "{eps}; assuming one record per person, everybody is in at most one group: all groups cost it once",
@@ -285,6 +303,9 @@ TEXTS = {
     ),
     "groups_combined": "; all {number} combinations of the keys of {columns} are shown, whether they occur or not",
     "groups_without_missing": "; records whose {columns} is missing are left out of groups by it",
+    "sums": "sums",
+    "sums_of_cells": "of the cells shown, without those that are withheld",
+    "sums_of_groups": "of the groups shown, without those that chance hides",
     "names_and": " and ",
     "names_or": " or ",
     "bins": "bins",

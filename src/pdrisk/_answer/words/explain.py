@@ -9,7 +9,8 @@ from fractions import Fraction
 from typing import Final
 
 from pdrisk._answer import formatting
-from pdrisk._answer.answer import Answer, AnswerLine
+from pdrisk._answer.answer import Answer
+from pdrisk._answer.answer_line import AnswerLine
 from pdrisk._answer.curator import Exposed
 from pdrisk._answer.words.counts import chances
 from pdrisk._answer.words.groups import groups_said

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from pdrisk._answer.answer import Answer, AnswerLine
+from pdrisk._answer.answer import Answer
+from pdrisk._answer.answer_line import AnswerLine
 from pdrisk._answer.formatting import number
 from pdrisk._core.statistics import Proportion
 from pdrisk._printing import printable

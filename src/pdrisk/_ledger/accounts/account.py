@@ -327,19 +327,19 @@ class Account:
         )
         return decoded(self.place, lambda: read(number_in(rows[0][0]), json.loads(rows[0][1])) if rows else None)
 
-    def remembered(self, key: str) -> tuple[int, list[Noisy], list[str] | None] | None:
-        """Record of the payment, noisy values and private keys of an answer that was kept; None without one."""
+    def remembered(self, key: str) -> tuple[int, list[Noisy], list[str], list[str] | None] | None:
+        """Record of the payment, noisy values, draws and private keys of an answer that was kept; None without one."""
         rows = self.ask(
-            "SELECT answers.body, records.body FROM answers JOIN records ON records.seq = answers.record "
+            "SELECT answers.body, records.body, records.hash FROM answers JOIN records ON records.seq = answers.record "
             "WHERE answers.dataset = ? AND answers.question = ?",
             (self.dataset, key),
         )
 
-        def kept() -> tuple[int, list[Noisy], list[str] | None]:
+        def kept() -> tuple[int, list[Noisy], list[str], list[str] | None]:
             answer, record = rows[0][0], json.loads(rows[0][1])
             if record["answer"] != digest(key, answer):
                 raise ValueError
-            return number_in(record["of"]), *answer_of(answer)
+            return number_in(record["of"]), *answer_of(answer, text_in(rows[0][2]))
 
         return decoded(self.place, kept) if rows else None
 

@@ -107,6 +107,15 @@ class Identity:
         self._public = tuple(public)
         self._others: tuple[Identity, ...] = ()
 
+    def state_for(self, ledger: Any) -> str | None:
+        """A dataset's name in its ledger and the owner's word for the state of the data; None without one of both.
+
+        Also for several Datasets together.
+        """
+        if ledger is None or self._version is None or self._others or self._public:
+            return None
+        return f"{ledger.dataset}, {self._version}"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ({}, self._version, self.person)  # a copy in another process holds other frames
 
@@ -307,23 +316,30 @@ def key_of(asked: dict[str, Any], about: list[Any]) -> str:
     return hashlib.sha256(json.dumps([asked, about], sort_keys=True).encode("ascii")).hexdigest()
 
 
-def text_of(answer: Sequence[Noisy], keys: Sequence[str] | None = None) -> str:
-    """Noisy values as JSON with every digit, and the groups that are shown if keys are private."""
-    values = [each.tolist() for each in answer]
-    return json.dumps(values if keys is None else {"keys": list(keys), "values": values})
+def text_of(answer: Sequence[Noisy], draws: Sequence[str], keys: Sequence[str] | None = None) -> str:
+    """Noisy values as JSON with every digit, the identity of each draw, and the groups shown if keys are private."""
+    said = {"values": [each.tolist() for each in answer], "draws": list(draws)}
+    return json.dumps(said if keys is None else {"keys": list(keys), **said})
 
 
-def answer_of(text: str) -> tuple[list[Noisy], list[str] | None]:
-    """Noisy values from their text, and the groups that are shown; None for groups if keys are listed.
+def answer_of(text: str, record: str) -> tuple[list[Noisy], list[str], list[str] | None]:
+    """Noisy values from their text, the identities of their draws, and the groups that are shown.
 
-    Raises one of `store.WRONG` for what no ledger writes.
+    None for groups if keys are listed. Draws that were kept before they had identities get theirs from ``record``, the
+    hash of the record of the ledger that has them. Raises one of `store.WRONG` for what no ledger writes.
     """
-    kept, keys = json.loads(text), None
-    if isinstance(kept, dict):
-        kept, keys = kept["values"], kept["keys"]
-        if not all(isinstance(key, str) for key in keys):
-            raise TypeError
-    return [_values(listed) for listed in kept], keys
+    kept = json.loads(text)
+    said = kept if isinstance(kept, dict) else {"values": kept}
+    values, keys = [_values(listed) for listed in said["values"]], said.get("keys")
+    draws = said.get("draws", [_draw_of(record, at) for at in range(len(values))])
+    if len(draws) != len(values) or not all(isinstance(each, str) for each in [*draws, *(keys or ())]):
+        raise TypeError
+    return values, draws, keys
+
+
+def _draw_of(record: str, number: int) -> str:
+    """Identity of a draw that was kept without one."""
+    return hashlib.blake2b(f"{record} {number}".encode("ascii"), digest_size=16).hexdigest()
 
 
 def _values(listed: list[Any]) -> Noisy:

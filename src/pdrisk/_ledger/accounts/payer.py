@@ -161,9 +161,9 @@ class Payer:
                     key = key_of(identity(query, asked), about)
                     kept = None if fresh else account.remembered(key)
                     if kept is not None:
-                        record, noisy, keys = kept
+                        record, noisy, draws, keys = kept
                         account.record("remembered", extra | {"question": asked, "of": record})
-                        return Receipt(policy, remembered=noisy, keys=keys)
+                        return Receipt(policy, remembered=noisy, draws=draws, keys=keys)
                 body = extra | {"question": asked, "events": events(query, policy.counted(query))}
                 return Receipt(policy, account.pay(query, rules, body, self._reservation), key)
             except (BudgetExceededError, PolicyError) as error:

@@ -24,6 +24,8 @@ class Receipt:
         What stands for the question, if its answer may be remembered.
     remembered : list of ndarray or None
         The noisy values of each release.
+    draws : list of str or None
+        The identities of these draws.
     keys : list of str or None
         The groups that were shown then, where keys are private.
     """
@@ -32,4 +34,5 @@ class Receipt:
     seq: int | None = None
     key: str | None = None
     remembered: list[Noisy] | None = None
+    draws: list[str] | None = None
     keys: list[str] | None = None

@@ -94,8 +94,19 @@ class PublishedAnswer:
             number = keys["count"] if isinstance(keys, Mapping) else len(keys)
             by_whom = TEXTS["by_categories" if self.facts["keys_from"] == "categories" else "by_publisher"]
             yield TEXTS["groups_listed"].format(number=f"{number:,}", columns=columns, by_whom=by_whom)
+        if "margins" in self.question:
+            yield TEXTS["margins"].format(measured=_listed(self._measured_tables, " and "))
         if self.facts["without_missing"]:
             yield TEXTS["without_missing"].format(columns=_listed(self.facts["without_missing"], " or "))
+
+    @property
+    def _measured_tables(self) -> Iterator[str]:
+        """The tables that were measured, each with its share of eps."""
+        by = self.question.get("by") or [self.question["lines"][0]["column"]]
+        for axes, share in self.question["margins"]:
+            columns = _listed(by[axis] for axis in axes)
+            form = TEXTS["table" if axes else "total"]
+            yield form.format(columns=columns, share=f"{100 * float(Fraction(share)):g}")
 
     @property
     def limits(self) -> Iterator[str]:

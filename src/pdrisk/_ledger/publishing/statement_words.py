@@ -46,6 +46,12 @@ TEXTS: Final = {
     "groups_listed": "{number} by {columns}, {by_whom}",
     "by_publisher": "declared by the publisher, whose list leaves out records of all others",
     "by_categories": "the categories of the column, a code book by the publisher's word",
+    "margins": (
+        "cells and margins were measured apart and adjusted to each other by least squares, so that they add up; "
+        "measured were {measured}"
+    ),
+    "table": "the table by {columns} with {share} % of eps",
+    "total": "the total with {share} % of eps",
     "groups_private": "those of {columns} that occur in the data and that chance shows{sizes}",
     "sizes": ": of {surely} in any case, of {half} at least half of the time, of fewer than {least} never",
     "groups_of_data": "those of {columns} that occur in the data; that they are public is the publisher's word",

@@ -249,6 +249,16 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
             'occur. List the keys, or have the owner declare them, with df.dprisk.declare(keys={"region": '
             '"categories"}).'
         )
+    if query.margins is not None and policy.least_group is not None:
+        raise PolicyError(
+            f"{asked} with margins: the owner has answers about few people withheld, and margins less the cells that "
+            "are shown would tell what they are. Ask about each set of groups in a question of its own."
+        )
+    if query.margins is not None and any(policy.base_of(line.statistic) for line in query.lines):
+        raise PolicyError(
+            f"{asked} with margins: the owner has answers rounded, and rounded cells do not add up to their margins. "
+            "Ask about each set of groups in a question of its own."
+        )
     if query.is_opaque and policy.refuse_columns:
         raise PolicyError(
             f"{asked} by a function of pdrisk.register: it cannot see which columns it is about, and the owner does "

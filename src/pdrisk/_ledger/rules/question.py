@@ -49,6 +49,8 @@ def question(query: Query) -> dict[str, Any]:
         groups = query.groups
         asked["by"] = [plain_label(column) for column in groups.columns]
         asked["keys"] = "observed" if groups.keys is None else _keys(groups.keys)
+    if query.margins is not None:
+        asked["margins"] = query.margins.said
     if query.selection is not None:
         asked |= {"keys": "private", "delta": str(query.delta), "least_group": query.selection.least}
     if query.unit.person:
@@ -75,7 +77,9 @@ def events(query: Query, counted: list[Fraction]) -> list[dict[str, Any]]:
         The eps of each noisy number of people that decides what is withheld.
     """
     leads = [query.lines[lead] for lead in query.leads]
-    paid = [line.calibrated(eps).event for line, eps in zip(leads, query.shares, strict=True)]
+    parts = [Fraction(1)] if query.margins is None else [share for _, share in query.margins.shares]
+    own = [(line, eps * part) for line, eps in zip(leads, query.shares, strict=True) for part in parts]
+    paid = [line.calibrated(eps).event for line, eps in own]
     paid += [calibrated("geometric", Count(), UNIT, eps).event for eps in counted]
     paid += [] if query.selection is None else [query.selection.event]
     return [event | {"times": query.times} for event in paid] if query.times > 1 else paid

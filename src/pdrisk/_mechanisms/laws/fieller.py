@@ -6,7 +6,7 @@ import numpy as np
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["CELLS", "mean_interval"]
+__all__ = ["CELLS", "mean_interval", "share_interval"]
 
 CELLS = 1024  # of the unit interval, for critical values: a line between two is off by less than 1e-5
 STEPS = 60  # of Newton's method; some three are needed
@@ -40,6 +40,16 @@ def mean_interval(a: FloatArray, b: FloatArray, eps: float, critical: FloatArray
     a, b = np.maximum(a, 0.0), np.maximum(b, 0.0)
     edges = _left_edge(np.stack([a, b]), np.stack([b, a]), critical)
     return np.where(nobody, 0.0, edges[0]), np.where(nobody, 1.0, 1 - edges[1])
+
+
+def share_interval(a: FloatArray, b: FloatArray, critical: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """As `mean_interval` at eps 1, for noise that need not be symmetric: that of ``(1 - m) a - m b`` need only be
+    convex in m.
+    """
+    nobody = a + b <= 0
+    a, b = np.maximum(a, 0.0), np.maximum(b, 0.0)
+    low, high = _left_edge(a, b, critical), 1 - _left_edge(b, a, critical[::-1])
+    return np.where(nobody, 0.0, low), np.where(nobody, 1.0, high)
 
 
 def _left_edge(p: FloatArray, q: FloatArray, critical: FloatArray) -> FloatArray:

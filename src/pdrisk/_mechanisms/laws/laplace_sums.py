@@ -9,7 +9,7 @@ import numpy as np
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["critical", "critical_of_sum", "tail"]
+__all__ = ["bound_of_sum", "coarseness", "critical", "critical_of_sum", "tail"]
 
 STEPS = 40  # of Newton's method; some eight are needed
 MOST_STEPS = 100  # of the same by halves; some eight are needed
@@ -59,13 +59,15 @@ def critical(weights: FloatArray, level: float) -> FloatArray:
     return t * widest
 
 
-def critical_of_sum(weights: FloatArray, level: float) -> FloatArray:
+def critical_of_sum(weights: FloatArray, level: float, times: FloatArray | None = None) -> FloatArray:
     """Bound that a weighted sum of independent Laplace variables of scale 1 keeps with probability ``level``.
 
     Parameters
     ----------
     weights : ndarray of float64, shape (m, ...)
     level : float
+    times : ndarray of float64, shape (m,) or that of the weights, optional
+        How many variables have each of these weights; one without it.
 
     Returns
     -------
@@ -80,14 +82,51 @@ def critical_of_sum(weights: FloatArray, level: float) -> FloatArray:
     """
     flat = np.abs(weights).reshape(len(weights), -1)
     found = np.empty(flat.shape[1])
+    number = np.broadcast_to(1.0 if times is None else times.reshape(len(weights), -1), flat.shape)
     wanted = NormalDist().inv_cdf((1 + level) / 2)
     for start in range(0, len(found), PIECE):
         piece = slice(start, start + PIECE)
-        found[piece] = _of_piece(flat[:, piece], wanted)
+        found[piece] = _of_piece(flat[:, piece], number[:, piece], wanted)
     return found.reshape(weights.shape[1:])
 
 
-def _of_piece(size: FloatArray, wanted: float) -> FloatArray:
+def bound_of_sum(scales: FloatArray, level: float, times: FloatArray) -> FloatArray:
+    """Bound that a sum of independent Laplace variables keeps with probability ``level``: exact of up to three.
+
+    Parameters
+    ----------
+    scales : ndarray of float64, shape (m, R)
+        Of any sign; 0 for no variable.
+    level : float
+    times : ndarray of float64, shape (m, R)
+        How many variables have each scale.
+    """
+    size = np.abs(scales)
+    found = np.zeros(size.shape[1])
+    number = np.where(size > 0, times, 0.0)
+    several = number.sum(axis=0)
+    few, many = (several > 0) & (several <= 3), several > 3
+    if few.any():
+        ends = np.cumsum(number[:, few], axis=0)[:, np.newaxis]
+        at = np.arange(3)[:, np.newaxis] < ends  # the first scale that so many variables reach
+        listed = np.where(at.any(axis=0), np.take_along_axis(size[:, few], at.argmax(axis=0), axis=0), 0.0)
+        found[few] = critical(listed, level)
+    if many.any():
+        found[many] = critical_of_sum(size[:, many], level, number[:, many])
+    return found
+
+
+def coarseness(scale: FloatArray, unit: FloatArray) -> FloatArray:
+    """How much farther discrete Laplace noise reaches than Laplace noise of the same scale: up to half a unit.
+
+    ``P(|E| >= k unit) = 2 a**k / (1 + a)``, with ``a = exp(-unit / scale)``, is that of Laplace noise beyond
+    ``k unit - scale ln(2 / (1 + a))``.
+    """
+    rate = np.divide(unit, scale, out=np.zeros(scale.shape), where=scale > 0)
+    return -scale * np.log1p(np.expm1(-rate) / 2)
+
+
+def _of_piece(size: FloatArray, number: FloatArray, wanted: float) -> FloatArray:
     """`critical` for one piece, with a normal variable's critical value.
 
     Newton's method in t, with the derivative of s for that of all; where it leaves what is known, by halves.
@@ -99,9 +138,9 @@ def _of_piece(size: FloatArray, wanted: float) -> FloatArray:
     for _ in range(MOST_STEPS):
         part = squares * t**2
         left = 1 - part
-        x = (2 * squares * t / left).sum(axis=0)
-        curved = (2 * squares * (1 + part) / left**2).sum(axis=0)
-        root = np.sqrt(2 * (t * x + np.log(left).sum(axis=0)))
+        x = (number * 2 * squares * t / left).sum(axis=0)
+        curved = (number * 2 * squares * (1 + part) / left**2).sum(axis=0)
+        root = np.sqrt(2 * (t * x + (number * np.log(left)).sum(axis=0)))
         over = root + np.log(t * np.sqrt(curved) / root) / root - wanted
         low, high = np.where(over < 0, t, low), np.where(over < 0, high, t)
         closer = t - over * root / (t * curved)

@@ -27,6 +27,7 @@ from pdrisk._model.arguments import (
 )
 from pdrisk._model.declared.aliases import Bounds, Eps
 from pdrisk._model.joint import joined
+from pdrisk._model.margins import MOST_COLUMNS, MarginsAsked
 from pdrisk._model.query import (
     UNIT,
     Line,
@@ -34,6 +35,7 @@ from pdrisk._model.query import (
     answered_by,
     written,
 )
+from pdrisk._pandas.plans.plan_margins import planned_margins
 from pdrisk._pandas.plans.plan_tables import PlannedTable, planned_tables, reading
 from pdrisk._pandas.plans.planned import allotted
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -56,7 +58,9 @@ def plan(
     eps: Eps | None = None,
     success: float | None = None,
     bounds: Bounds | None = None,
-    groups: int = 1,
+    groups: int | Mapping[Any, int] = 1,
+    margins: Any = False,
+    allot: Any = None,
     mechanism: str = "auto",
     step: int | None = None,
     interval: bool = False,
@@ -84,8 +88,13 @@ def plan(
         without a target share evenly, by the square of their m, what those with one leave.
     bounds : (lo, hi) or dict from column to (lo, hi)
         Range of the values, in the column's unit.
-    groups : int, default 1
-        Number of groups, of equal size, for which each question is asked; they cost eps once.
+    groups : int or dict from column to int, default 1
+        Number of groups, of equal size, for which each question is asked; they cost eps once. A dict has the number of
+        keys of each column of ``by``.
+    margins, allot
+        With such a dict, and without targets: plan the cells and their margins as one table that adds up, as
+        ``df.dprisk.crosstab`` takes both. There is a row for each table, with ``table`` and the ``share`` of eps that
+        measures it.
     mechanism : str, default "auto"
         As for every statistic.
     step : 1, optional
@@ -133,28 +142,56 @@ def plan(
     >>> found.fits, found.table["eps"].tolist()
     (True, [0.5382, 0.8203])
     """
+    tables = MarginsAsked(margins, allot)
+    columns, cells = _groups(groups)
     targets = isinstance(questions, Mapping) and any(isinstance(said, Mapping) for said in questions.values())
+    if tables.named and (targets or success is not None or columns is None):
+        raise ParameterError(
+            "margins= plans a table of a given eps, and needs groups={column: number of keys, ...}: with targets write "
+            "margins in the options of the table."
+        )
     if targets or success is not None:
-        common = {"bounds": bounds, "mechanism": mechanism, "step": step, "interval": interval, "clip": clip}
+        common: dict[str, Any] = {
+            "bounds": bounds,
+            "mechanism": mechanism,
+            "step": step,
+            "interval": interval,
+            "clip": clip,
+        }
         parts: list[PlannedTable] = []
         if isinstance(questions, Mapping) and targets:
-            if _whole("groups", groups, 1) > 1:
-                common["by"] = groups
+            if (number := _whole("groups", cells, 1)) > 1:
+                common["by"] = number
             parts = planned_tables(questions, _asked_alone, _whole("n", n, 0), common, _whole)
         else:
-            size = _whole("n", n, 0) // _whole("groups", groups, 1)
+            size = _whole("n", n, 0) // _whole("groups", cells, 1)
             parts = [PlannedTable.without_targets(*_joined(questions, bounds, mechanism, step, interval, clip), size)]
         limit = None if success is None else checked_success(success)
         return allotted(parts, limit, None if eps is None else epsilon(eps))
-    size = _whole("n", n, 0) // _whole("groups", groups, 1)
+    size = _whole("n", n, 0) // _whole("groups", cells, 1)
     lines, releases = _joined(questions, bounds, mechanism, step, interval, clip)
     share = epsilon(eps) / (max(releases) + 1)
     for line in lines:
         line.calibrated(share).check()
     leads = Query(lines, (), releases=releases).leads
+    if columns is not None and tables.margins is not False:
+        own = [lines[leads[release]] for release in releases]
+        return planned_margins(lines, own, share, _whole("n", n, 0), columns, tables)
     return pd.DataFrame(
         [_row(line, lines[leads[release]], share, size) for line, release in zip(lines, releases, strict=True)]
     )
+
+
+def _groups(groups: object) -> tuple[dict[Any, int] | None, object]:
+    """The numbers of keys by column, if they are given; and the number of groups."""
+    if not isinstance(groups, Mapping):
+        return None, groups
+    columns = {
+        column: _whole(f"groups of {column}", size, 1) for column, size in islice(groups.items(), MOST_COLUMNS + 1)
+    }
+    if not columns or len(columns) > MOST_COLUMNS:
+        raise ParameterError(f"groups has the numbers of keys of 1 to {MOST_COLUMNS} columns.")
+    return columns, math.prod(columns.values())
 
 
 def _joined(

@@ -21,6 +21,8 @@ from pdrisk._model.arguments import (
     data_dependent,
     epsilon,
 )
+from pdrisk._model.asked_groups import Groups
+from pdrisk._model.asked_margins import with_margins
 from pdrisk._model.columns import check_column
 from pdrisk._model.declared.missing_codes import check_keys_are_no_codes
 from pdrisk._model.groups.frame_keys import checked_keys
@@ -29,12 +31,7 @@ from pdrisk._model.groups.private_keys import are_private, check_delta_given, ju
 from pdrisk._model.joint import joined
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.plain import float_of
-from pdrisk._model.query import (
-    Groups,
-    Line,
-    Query,
-    eps_for,
-)
+from pdrisk._model.query import Line, Query, eps_for
 from pdrisk._model.rowwise import Derived, RowwiseFilter, Within, caller_names, given_of, judged
 from pdrisk._model.rowwise.derived import used
 from pdrisk._model.rowwise.meaning import meaning_of
@@ -78,11 +75,20 @@ def judged_query(
     if request.success is not None:
         eps = eps_for(request.success, [query])
         query, engine = _judged_at(frame, lines, releases, request, eps)
+    _check_margins(query, request)
     for number in range(len(lines)):
-        # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
-        query.mechanism(number).check()
         _check_noise(query, number, request.max_noise95, request.n_at_least, eps)
     return query, engine
+
+
+def _check_margins(query: Query, request: Request) -> None:
+    """Refuse an eps, or with margins its smallest part, that is too small for noise, and what is about one table."""
+    if query.margins is not None and (request.curator or request.max_noise95 is not None):
+        option = "curator" if request.curator else "max_noise95"
+        raise ParameterError(f"{option}= is about single tables: leave it out with margins=, or ask without margins.")
+    for number, share in enumerate(query.line_shares):
+        # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
+        query.mechanism(number, eps=share * query.least_part).check()
 
 
 def _judged_at(
@@ -94,7 +100,8 @@ def _judged_at(
         share /= number_of_releases
     query, engine = judged_selection(frame, lines, request, share, releases)
     chosen = judged_groups_shown(request.keys, request.delta, request.least_group, request.risk, eps, query.unit)
-    return query if chosen is None else replace(query, selection=chosen), engine
+    query = query if chosen is None else replace(query, selection=chosen)
+    return with_margins(query, request.tables), engine
 
 
 def judged_selection(

@@ -25,17 +25,11 @@ from pdrisk._model.arguments import (
     statistics,
     universe,
 )
+from pdrisk._model.asked_groups import Source
 from pdrisk._model.columns import KINDS, ROWS, check_column, column_kind
 from pdrisk._model.kinds import COUNTED, NOTHING, TRUTH, number_advice
 from pdrisk._model.missing_arguments import all_given, missing_argument
-from pdrisk._model.query import (
-    LARGEST_WHOLE,
-    UNIT,
-    Line,
-    Source,
-    answered_by,
-    written,
-)
+from pdrisk._model.query import LARGEST_WHOLE, UNIT, Line, answered_by, written
 from pdrisk._model.rowwise import caller_names, judged
 from pdrisk._pandas.requests.declared import codes_of, declared
 from pdrisk._pandas.requests.options import NEIGHBOURS, REPLACE, Request

@@ -16,6 +16,7 @@ from pdrisk._core.foreign import shown
 from pdrisk._core.nearest import unknown_keyword
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.declared.aliases import Bounds, By, Eps, Keys, Where
+from pdrisk._model.margins import NO_MARGINS, MarginsAsked
 from pdrisk._model.query import Query
 from pdrisk._model.unit import People, Secret, checked_way
 from pdrisk.engines.base import Engine
@@ -53,8 +54,8 @@ class Options(UnitOptions, total=False):
 
     ``eps``, ``risk`` or ``success`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``,
     ``by``, ``keys``, ``delta``, ``least_group``, ``mechanism``, ``person``, ``per_person``, ``rows``, ``groups``,
-    ``unit``, ``constant``, ``unit_label``, ``step``, ``interval``, ``clip``, ``neighbours``, ``curator``, ``ledger``,
-    ``fresh``: see `OPTIONS_DOC`.
+    ``unit``, ``constant``, ``unit_label``, ``step``, ``interval``, ``clip``, ``neighbours``, ``curator``, ``measured``,
+    ``ledger``, ``fresh``: see `OPTIONS_DOC`.
     """
 
     eps: Eps | None
@@ -74,6 +75,7 @@ class Options(UnitOptions, total=False):
     clip: str | None
     neighbours: str
     curator: bool
+    measured: bool
     max_noise95: float | None
     n_at_least: int | None
     ledger: Ledger | None
@@ -104,7 +106,8 @@ ADD_OR_REMOVE, REPLACE = NEIGHBOURS = ("add-or-remove-one", "replace-one")
 class Request:
     """The options of one call as they were written, before they are judged.
 
-    ``people`` is what the Dataset declares of them, ``opened`` the engine that reads its data.
+    ``tables`` are options of the few statistics whose tables add up, ``people`` is what the Dataset declares of them,
+    ``opened`` the engine that reads its data.
     """
 
     eps: object = None
@@ -131,10 +134,12 @@ class Request:
     clip: object = None
     neighbours: object = ADD_OR_REMOVE
     curator: object = False
+    measured: object = False
     max_noise95: object = None
     n_at_least: object = None
     ledger: object = None
     fresh: object = False
+    tables: MarginsAsked = NO_MARGINS
     people: People = NOBODY_KNOWN
     opened: Opened = frame_engine
 
@@ -147,13 +152,13 @@ class Request:
 
     def asker(self, dataset: Identity | None) -> Asker:
         """The ledger, the Dataset and the wishes of whoever asks."""
-        return Asker(self.ledger, self.fresh, self.curator, dataset)
+        return Asker(self.ledger, self.fresh, self.curator, dataset, self.measured)
 
 
-OF_DATASET = ("people", "opened")
+NO_OPTIONS = ("people", "opened", "tables")  # of all statistics
 UNIT_OPTIONS = tuple(inspect.get_annotations(UnitOptions))
 DEFAULTS: dict[str, Any] = {
-    each.name: each.default for each in dataclasses.fields(Request) if each.name not in OF_DATASET
+    each.name: each.default for each in dataclasses.fields(Request) if each.name not in NO_OPTIONS
 }
 
 OPTIONS_DOC = """
@@ -240,6 +245,10 @@ n_at_least : int, optional
 curator : bool
     Also show the curator's numbers: the sensitivity and the risks of the answer in these very data. They depend on the
     data without noise. Under a ledger only analysts whom its policy names may see them.
+measured : bool
+    Add columns to tables with what was drawn, before it was cut to the range of possible answers: ``measured``, or
+    ``measured_0``, ``measured_1``, ... of statistics that are made of several numbers, and ``draw``, which tells the
+    noise of each row from that of others. Sums of ``measured`` are unbiased; see `Release.measured`.
 ledger : Ledger, optional
     The budget that pays before the data is read. Default: the ledger of the ``with pdrisk.Ledger(...)`` block around
     the call, if there is one.
@@ -264,7 +273,6 @@ QueryFailedError
     If anything fails after reading began. Its text is always the same, so it tells nothing about the data.
 """
 
-SHARES = "shares are quotients of noisy answers: {} costs nothing"
 KEYS_DECIDE = "the groups are those that keys= lists, in its order, whoever is in them: leave it out"
 #: Options of pandas that mean nothing here, and why.
 OF_PANDAS: dict[str, str] = {
@@ -277,10 +285,10 @@ OF_PANDAS: dict[str, str] = {
     "numeric_only": "only the columns you name are used: leave it out",
     "axis": "statistics are always over rows: leave it out",
     "level": "groups are columns: write by=, after df.reset_index() for a level of the index",
-    "normalize": SHARES.format("table['value'] / table['value'].sum()"),
+    "normalize": "shares with intervals are those of .count(by='g', normalize='all', eps=..., keys=...)",
     **dict.fromkeys(("range", "density"), "bins= lists the edges, or divides bounds= evenly: leave it out"),
     "percentiles": "describe has the quartiles; others are quantile(q=[0.1, 0.9])",
-    "margins": "sums of the noisy values cost nothing: leave it out",
+    "margins": "margins are for count, sum, mean, agg and crosstab, whose tables add up: leave it out",
     **dict.fromkeys(("epsilon", "privacy_budget", "budget"), "write eps="),
     **dict.fromkeys(("seed", "random_state", "rng"), "noise has no seed: whoever knew it could take the noise away"),
     "weights": "a weighted mean is a quotient of noisy sums: .sum() of the products, divided by .sum() of the weights",
@@ -290,8 +298,6 @@ OF_PANDAS: dict[str, str] = {
     "lower": "write bounds=(lo, hi)",
     "upper": "write bounds=(lo, hi)",
 }  # fmt: skip
-
-OF_METHODS = {"crosstab": {"normalize": SHARES.format("table / table.to_numpy().sum()")}}
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -304,6 +310,7 @@ def with_options(method: Method, *, names: bool = False) -> Method:
     parameters = inspect.signature(method).parameters.values()
     own, rest = ([p for p in parameters if (p.kind is p.VAR_KEYWORD) is is_rest] for is_rest in (False, True))
     named = {p.name for p in own if p.kind is p.KEYWORD_ONLY}
+    needed = {p.name for p in own if p.name in named and p.default is p.empty}
     offered = inspect.signature(method).replace(parameters=[*own, *_offered(DEFAULTS)])
     signature = offered.replace(parameters=[*offered.parameters.values(), *(rest if names else ())])
     most = sum(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in own)
@@ -312,7 +319,7 @@ def with_options(method: Method, *, names: bool = False) -> Method:
 
     @wraps(method)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        if least <= len(args) <= most and named <= kwargs.keys() <= known:  # as nearly always: binding takes longer
+        if least <= len(args) <= most and needed <= kwargs.keys() <= known:  # as nearly always: binding takes longer
             return args[0]._shown(method(*args, **kwargs))
         _check_bound(method.__name__, signature, args, kwargs)
         loose = [name for name, value in kwargs.items() if name not in signature.parameters and not _is_pair(value)]
@@ -356,7 +363,7 @@ def _offered(defaults: Mapping[str, Any]) -> list[inspect.Parameter]:
 
 def _check_bound(called: str, signature: inspect.Signature, args: Sequence[Any], given: Mapping[str, Any]) -> None:
     """Refuse arguments that the function does not take, and say what to write instead."""
-    problem = unknown_keyword(signature, given, OF_PANDAS | OF_METHODS.get(called, {}))
+    problem = unknown_keyword(signature, given, OF_PANDAS)
     if called == "slope" and len(args) > 1:  # besides self
         one, other = ([shown(each) for each in args[1:]] + ["..."])[:2]
         problem = (

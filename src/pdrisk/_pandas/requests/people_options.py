@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pandas as pd
 
+from pdrisk._model.asked_groups import Groups
 from pdrisk._model.columns import check_column, check_ids
-from pdrisk._model.query import Groups, Line, Query
+from pdrisk._model.query import Line, Query
 from pdrisk._model.unit import People, Unit, checked_columns, judged_unit
 from pdrisk._model.unit_errors import bounds_per_person, constant_of_nobody, not_of_dataset
 from pdrisk._model.unit_label import checked_label, label_of_nobody

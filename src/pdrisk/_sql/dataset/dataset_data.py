@@ -12,7 +12,7 @@ from pdrisk._model.rowwise import EXPRESSION, Derived, RowwiseFilter, Within
 from pdrisk._model.unit import People
 from pdrisk._pandas.requests.declared import declarations_of
 from pdrisk._pandas.requests.options import Opened, frame_engine
-from pdrisk._pandas.statistics import Statistics
+from pdrisk._pandas.suggestions import Suggestions
 from pdrisk._sql.dataset.dataset_tables import ONE_TABLE, Given
 from pdrisk._sql.dataset.joined_tables import JoinedTables
 from pdrisk.engines.columnar.table import ColumnTable
@@ -22,7 +22,7 @@ from pdrisk.errors import ParameterError
 __all__ = ["HeldData"]
 
 
-class HeldData(Statistics):
+class HeldData(Suggestions):
     """Statistics of a Dataset's data: a frame, another table in memory or files, a database's table, or several."""
 
     _several: bool  # whether they came as a dict

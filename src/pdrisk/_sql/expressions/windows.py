@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pdrisk._model.kinds import NOTHING, NUMBER
 from pdrisk._model.nodes import Window
 from pdrisk._sql.syntax.pieces import Expression
+from pdrisk._sql.syntax.ranges import hull, range_of_sum
 from pdrisk.errors import ParameterError
 
 __all__ = ["ABOUT_RECORDS", "AGGREGATED", "MAPS", "MAP_OF_COUNTS", "aggregated", "of_rows", "window"]
@@ -21,6 +23,7 @@ PLAIN = frozenset({"count", "count_star", "sum", "avg", "mean", "min", "max", "m
 MAP_OF_COUNTS: Final = "Map of counts"  # which no query can write: parsers give names in lower case
 MAPS: Final = "maps"  # the kind of what it gives
 AGGREGATED = PLAIN | {MAP_OF_COUNTS}
+SUMS = frozenset({"sum", "avg", "mean"})  # of uncut numbers
 _OF_PLACES = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_dist"})
 _WITH_PLACE = {"ntile": 0, "lag": 1, "lead": 1, "nth_value": 1}  # which argument is a number of rows
 _OF_ROWS = frozenset({"lag", "lead", "first_value", "last_value", "nth_value"})
@@ -43,6 +46,11 @@ def aggregated(name: str, arguments: Sequence[Expression], distinct: bool = Fals
     (value,) = arguments
     if name not in ("count", "min", "max") and value.kind not in (NUMBER, NOTHING):
         raise ParameterError(f"{name} needs numbers, but its argument holds {value.kind}.")
+    if name in SUMS and value.uncut and not distinct:
+        lies = range_of_sum(value.range) if name == "sum" else value.range
+        sql = f"{name}({value.uncut})"
+        codes = f"list(CASE WHEN {value.uncut} IS NULL THEN -1 ELSE coalesce(code, -1) END)"
+        return Expression(sql, NUMBER, "DOUBLE", range=lies, uncut=sql, tree=(name, sql, codes, value.tree))
     sql = value.double if value.kind == NUMBER else value.sql
     sql = f"{name}({'DISTINCT ' * distinct}{sql})"
     if name == "count":
@@ -83,7 +91,7 @@ def window(
     said += [f"ORDER BY {', '.join(order)}"] if order else []
     said += [node.frame] if node.frame else []
     sql = f"{found.sql}{f' FILTER (WHERE {kept})' if kept else ''} OVER ({' '.join(said)})"
-    return Expression(sql, found.kind, found.type, span=found.span)
+    return replace(found, sql=sql)
 
 
 def _check_places(name: str, arguments: Sequence[Expression]) -> None:
@@ -123,5 +131,13 @@ def of_rows(name: str, arguments: Sequence[Expression], call: Callable[..., str]
         raise ParameterError(
             f"{name} gives {value.kind}, and {arguments[2].kind} where there is no row: give both alike."
         )
+    if value.uncut:
+        passed = [
+            value.uncut,
+            *(part.uncut or part.double if at else part.sql for at, part in enumerate(arguments[1:])),
+        ]
+        sql, codes = call(name, *passed), call(name, "code", *passed[1:2])
+        lies = hull([part.range for part in (value, *arguments[2:]) if part.kind == NUMBER])
+        return Expression(sql, NUMBER, "DOUBLE", range=lies, uncut=sql, tree=("row", sql, codes, value.tree))
     passed = [part.double if part.kind == NUMBER and at != 1 else part.sql for at, part in enumerate(arguments)]
     return Expression(call(name, *passed), value.kind, "DOUBLE" if value.kind == NUMBER else value.type)

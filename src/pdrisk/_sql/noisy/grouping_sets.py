@@ -11,6 +11,7 @@ import pandas as pd
 from pdrisk._model.groups.keys import columns_of_frame
 from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, below, rebuilt
 from pdrisk._model.plain import plain_key
+from pdrisk._model.query import Query
 from pdrisk._sql.noisy.distinct import OCCURS
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading
@@ -19,7 +20,7 @@ from pdrisk._sql.syntax.refusals import not_grouped
 from pdrisk._sql.syntax.tree import Order, Select, Star, Subquery, Union
 from pdrisk.errors import ParameterError
 
-__all__ = ["folded", "group_names", "grouped_item", "keys_of_part", "ordered", "unfolded"]
+__all__ = ["folded", "group_names", "grouped_item", "keys_of_part", "ordered", "unfolded", "with_nulls"]
 
 
 def unfolded(select: Select) -> Select:
@@ -186,3 +187,10 @@ def keys_of_part(keys: object, union: Union, places: tuple[int, ...]) -> object:
         return listed
     own = [tuple(key[place] for place in places) for key in listed]
     return list(dict.fromkeys(key[0] if len(places) == 1 else key for key in own))
+
+
+def with_nulls(query: Query, keys: list[list[Any]]) -> list[list[Any]]:
+    """The keys of the groups of a query with margins, a list for each group, and behind them those of the margins."""
+    assert query.margins is not None and query.groups is not None and query.groups.keys is not None
+    places = query.margins.label_places(query.groups.keys)
+    return [[None if at < 0 else own[at] for at in each.tolist()] for own, each in zip(keys, places, strict=True)]

@@ -6,9 +6,9 @@ No person is in such a table, so any SELECT over it costs nothing: it may filter
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 from pdrisk._model.nodes import Call, Constant, Node, Window, below
 from pdrisk._sql.expressions.judged_expressions import text, truth
@@ -17,7 +17,7 @@ from pdrisk._sql.expressions.windows import AGGREGATED, MAP_OF_COUNTS
 from pdrisk._sql.noisy.distinct import each_once, with_numbers, without_means_of_different
 from pdrisk._sql.noisy.grouping_sets import unfolded
 from pdrisk._sql.noisy.histograms import HISTOGRAM, without_histogram
-from pdrisk._sql.noisy.noisy_scope import Values, looks_around
+from pdrisk._sql.noisy.noisy_scope import Computed, Values, looks_around
 from pdrisk._sql.relations.from_clause import Ctes, seen_by
 from pdrisk._sql.relations.group_by_person import positional
 from pdrisk._sql.relations.row_scope import starred
@@ -99,6 +99,8 @@ class Layer:
         Whether its rows are made of several.
     depth : int
         How many layers are below it.
+    trees : dict from str to tuple or None
+        How each window and aggregate is computed of uncut numbers: see `Expression.tree`.
     """
 
     items: tuple[tuple[str, Expression], ...]
@@ -112,6 +114,7 @@ class Layer:
     aggregated: tuple[str, ...] = ()
     aggregates: bool = False
     depth: int = 0
+    trees: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def keeps_rows(self) -> bool:
@@ -128,7 +131,9 @@ class Layer:
         _, value = self.items[at]
         name = value.sql if OWN_NAME.fullmatch(value.sql) else f"c{self.depth}_{at}"
         sql_type = "DOUBLE" if value.wide else "" if value.type == "constant" else value.type
-        return Expression(name, value.kind, sql_type)
+        uncut = "" if not value.uncut else f"u{name[1:]}" if name == value.sql else f"d{self.depth}_{at}"
+        tree = ("column", uncut) if uncut else None
+        return Expression(name, value.kind, sql_type, range=value.range, uncut=uncut, tree=tree)
 
     def statement(self, chosen: Sequence[str], source: str) -> str:
         """The SELECT with these expressions as its list."""
@@ -144,13 +149,18 @@ class Layer:
             where = self.qualify
         return f"SELECT {', '.join(chosen)} FROM {source}{_where(where)}{self.tail}"
 
+    @property
+    def code_above(self) -> str:
+        """SQL of the number that tells its rows apart in the layer over it, in their order."""
+        return f"row_number() OVER (ORDER BY {', '.join([*self.order, 'code'])})" if self.order else "code"
+
     def subquery(self, source: str, carried: Sequence[str]) -> str:
         """SQL for the FROM of the layer over it; ``carried`` columns pass through."""
         columns = {self._exposed(at).sql: value.wide or value.sql for at, (_, value) in enumerate(self.items)}
+        columns |= {self._exposed(at).uncut: value.uncut for at, (_, value) in enumerate(self.items) if value.uncut}
         columns |= {name: name for name in carried}
-        code = f"row_number() OVER (ORDER BY {', '.join([*self.order, 'code'])})" if self.order else "code"
         # Read before it is named: ORDER BY and windows would take the new code for the one below.
-        listed = [*(f"{sql} AS {name}" for name, sql in columns.items()), f"{code} AS code_above"]
+        listed = [*(f"{sql} AS {name}" for name, sql in columns.items()), f"{self.code_above} AS code_above"]
         return f"(SELECT * RENAME (code_above AS code) FROM ({self.statement(listed, source)}) AS layer) AS {NOISY}"
 
 
@@ -271,6 +281,7 @@ def layer_over(layer: Layer, over: Over, settings: Settings) -> Layer:
         tuple(scope.aggregated),
         groups is not None,
         layer.depth + 1,
+        scope.aggregated | scope.windows,
     )
 
 
@@ -280,7 +291,7 @@ def _grouped(columns: Iterable[tuple[str, Expression]], groups: list[Expression]
     for label, value in columns:
         if value.sql not in places:
             raise ParameterError(f"column {label!r} is neither aggregated nor in GROUP BY.")
-        yield label, replace(value, sql=f"x{places[value.sql]}")
+        yield label, replace(value, sql=f"x{places[value.sql]}", uncut="", tree=None)  # different ones are as shown
 
 
 def _groups(select: Select, rows: Values) -> list[Expression] | None:
@@ -316,7 +327,7 @@ class Ordered(Scope, Protocol):
     """Scope that knows whether ORDER BY asks, where an alias goes before a column."""
 
     ordering: bool
-    windows: list[str]
+    windows: Computed
 
 
 def tail(select: Select, items: Sequence[Expression], scope: Ordered) -> tuple[str, str, tuple[str, ...], str]:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.nodes import Call, Column, Constant, Node, Window, below
 from pdrisk._sql.expressions.judged_expressions import text, truth
 from pdrisk._sql.expressions.windows import AGGREGATED, aggregated
+from pdrisk._sql.noisy.uncut import arithmetic, shown_column
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.pieces import Expression, lowered
 from pdrisk._sql.tables.settings import Settings
 from pdrisk.errors import ParameterError
 
-__all__ = ["Columns", "Values", "column_of", "looks_around"]
+__all__ = ["Columns", "Computed", "Values", "column_of", "looks_around"]
 
 Columns = Sequence[tuple[str, Expression]]
+Computed = dict[str, Any]  # SQL of columns that are computed below, with the tree of each
 
 
 @dataclass
@@ -36,8 +39,8 @@ class Values:
     groups: list[Expression] | None = None
     ordering: bool = False
     hidden: frozenset[str] = frozenset()
-    aggregated: list[str] = field(default_factory=list)
-    windows: list[str] = field(default_factory=list)
+    aggregated: Computed = field(default_factory=dict)
+    windows: Computed = field(default_factory=dict)
     of_people = False
     untyped = frozenset[str]()
     numbers = frozenset[str]()
@@ -65,13 +68,13 @@ class Values:
         if self.groups is not None:
             found = self._group(node)
             if found is not None or not isinstance(node, Column):
-                return found
+                return arithmetic(node, self) if found is None else found
             if alias and self.aliases[alias] != node:
                 return self._aliased(alias)
             self._column(node)  # an unknown name is said to be one
             raise ParameterError(f"column {node.path!r} is neither aggregated nor in GROUP BY.")
         if not isinstance(node, Column):
-            return None
+            return arithmetic(node, self)
         return self._column(node, alias)
 
     def _column(self, node: Column, alias: str = "") -> Expression:
@@ -101,7 +104,7 @@ class Values:
         if not self.groups or looks_around(node):
             return None
         try:
-            sql = text(node, replace(self, groups=None, aggregated=[], windows=[])).sql
+            sql = text(node, replace(self, groups=None, aggregated={}, windows={})).sql
         except ParameterError:
             return None
         for at, group in enumerate(self.groups):
@@ -116,7 +119,7 @@ class Values:
             )
         if call.ordered or any(call.names):
             raise ParameterError(f"{call.name} takes one column of noisy values and nothing else.")
-        rows = replace(self, groups=None, ordering=False, aggregated=[], windows=[])
+        rows = replace(self, groups=None, ordering=False, aggregated={}, windows={})
         found = aggregated(call.name, [text(each, rows) for each in call.arguments], call.distinct)
         if call.condition is not None:
             kept = truth(text(call.condition, rows), "FILTER").condition
@@ -128,13 +131,13 @@ class Values:
         return column_of(found, "h", self.aggregated)
 
 
-def column_of(found: Expression, letter: str, columns: list[str]) -> Expression:
+def column_of(found: Expression, letter: str, columns: Computed) -> Expression:
     """Column for an expression that is computed below, once for equal ones."""
-    if found.sql not in columns:
-        columns.append(found.sql)
-    name = f"{letter}{columns.index(found.sql)}"
+    columns.setdefault(found.sql, found.tree)
+    name = f"{letter}{list(columns).index(found.sql)}"
     is_sum = found.sql.startswith("sum(")  # of whole numbers, wider ones
-    return replace(found, sql=f"CAST({name} AS DOUBLE)" if is_sum else name)
+    column = replace(found, sql=f"CAST({name} AS DOUBLE)" if is_sum else name, tree=("column", name))
+    return shown_column(column) if found.uncut else column
 
 
 def looks_around(node: Node) -> bool:

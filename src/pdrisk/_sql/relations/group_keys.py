@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pdrisk._model.asked_groups import Source
 from pdrisk._model.groups.calendar_keys import calendar_key
 from pdrisk._model.groups.keys import Key, are_categories, are_observed, key_tuples, take_categories, undeclared_keys
 from pdrisk._model.groups.private_keys import are_private
@@ -18,7 +19,6 @@ from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED, kind_of_
 from pdrisk._model.nodes import Node
 from pdrisk._model.operands import comparable
 from pdrisk._model.plain import check_encodable, plain_key
-from pdrisk._model.query import Source
 from pdrisk._sql.expressions.where_values import Limit, limit_of
 from pdrisk._sql.syntax.literals import check_microseconds
 from pdrisk._sql.syntax.pieces import INTEGERS, Day, Expression, limits

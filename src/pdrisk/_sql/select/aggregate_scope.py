@@ -10,14 +10,14 @@ from pdrisk._core.universe import Universe
 from pdrisk._model.arguments import (
     universe,
 )
+from pdrisk._model.asked_groups import Source
 from pdrisk._model.kinds import NUMBER
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below
-from pdrisk._model.query import (
-    Source,
-)
+from pdrisk._model.query import UNIT
 from pdrisk._sql.expressions.judged_expressions import text
-from pdrisk._sql.noisy.noisy_scope import column_of
+from pdrisk._sql.noisy.noisy_scope import Computed, column_of
+from pdrisk._sql.noisy.uncut import arithmetic
 from pdrisk._sql.relations.dry_run import types
 from pdrisk._sql.relations.group_by_person import positional
 from pdrisk._sql.relations.group_keys import Grouping, typed_key
@@ -26,7 +26,7 @@ from pdrisk._sql.select.argument_bounds import bounds_of_argument
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES, Asked, asked, asked_of_two
 from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import Expression, lowered, number, quoted
-from pdrisk._sql.syntax.ranges import ANYTHING, range_of
+from pdrisk._sql.syntax.ranges import ANYTHING, Range, range_of
 from pdrisk._sql.syntax.refusals import not_grouped
 from pdrisk._sql.syntax.tree import Select, Star
 from pdrisk._sql.tables.settings import Settings
@@ -92,6 +92,8 @@ class Answers:
         The releases met so far: an aggregate is the column ``v0``, ``v1``, ... of the noisy table.
     ordering : bool
         Whether this is ORDER BY, where an alias goes before a column.
+    mechanism : str
+        As the caller passed it.
     """
 
     relation: Relation
@@ -99,8 +101,9 @@ class Answers:
     bounds: Mapping[str, Universe] | Universe | None
     noted: list[Noted] = field(default_factory=list)
     ordering: bool = False
-    windows: list[str] = field(default_factory=list)
+    windows: Computed = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
+    mechanism: str = "auto"
     of_people = False
     untyped = frozenset[str]()
     numbers = frozenset[str]()
@@ -132,7 +135,7 @@ class Answers:
                 return self._aliased(alias)
             self.plain_rows.column(node)  # an unknown name is said to be one
             raise not_grouped(node)
-        return group
+        return arithmetic(node, self) if group is None else group
 
     def order(self, how: str) -> str:
         """The words after an item of ORDER BY, written out."""
@@ -220,7 +223,13 @@ class Answers:
         return tuple(dict.fromkeys([*aliases, heading(node), *columns]))
 
     def _released(self, call: Call) -> Expression:
-        return Expression(f"v{self._place(call)}", NUMBER, "DOUBLE")
+        place = self._place(call)
+        one = self.noted[place].asked
+        lies = ANYTHING
+        if self.mechanism != "laplace":  # which is never cut
+            least, most = one.statistic.value_range(one.universe or UNIT)
+            lies = Range(float(least), float(most))
+        return Expression(f"v{place}", NUMBER, "DOUBLE", range=lies, uncut=f"u{place}", tree=("column", f"u{place}"))
 
     def _several(self, call: Call) -> Expression | None:
         """A list of quantiles, each of which is a release."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pdrisk._core.universe import Universe
+from pdrisk._model.asked_groups import Source
 from pdrisk._model.kinds import TRUTH
 from pdrisk._model.missing_arguments import missing_argument
 from pdrisk._model.nodes import Call, Column, Node
-from pdrisk._model.query import UNIT, Source, written
+from pdrisk._model.query import UNIT, written
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import Expression, lowered

@@ -13,12 +13,13 @@ from functools import partial
 from typing import Any
 
 from pdrisk._model.arguments import epsilon
+from pdrisk._model.asked_groups import Groups
 from pdrisk._model.declared.missing_codes import check_levels_are_no_codes
 from pdrisk._model.groups.keys import observed_of_several
 from pdrisk._model.groups.private_keys import judged_groups_shown, share_of_values
 from pdrisk._model.joint import joined
 from pdrisk._model.nodes import Column, Node, Window, below
-from pdrisk._model.query import Groups, Line, Query, answered_by
+from pdrisk._model.query import Line, Query, answered_by
 from pdrisk._model.unit import People
 from pdrisk._relations.canonical import canonical
 from pdrisk._relations.pruned import columns_read
@@ -93,7 +94,8 @@ def judged(
     if any(isinstance(item, Star) for item, _ in core.items):
         raise ParameterError("SELECT * would show records: only groups and noisy aggregates leave the data.")
     relation = bounded(relation_of(core, sources, nested.ctes), stated)
-    answers = Answers(relation, replace(core, has_parameters=select.has_parameters), stated, settings=sources.settings)
+    asked_select = replace(core, has_parameters=select.has_parameters)
+    answers = Answers(relation, asked_select, stated, settings=sources.settings, mechanism=mechanism)
     if isinstance(keys, Mapping):
         keys = _of_groups(keys, answers, sources)
     where: tuple[Condition, ...] = () if core.where is None else (condition(core.where, answers.rows),)
@@ -239,7 +241,7 @@ def _layers(nested: Layered, answers: Answers, settings: Settings) -> tuple[Laye
         raise ParameterError(f"{ABOUT_RECORDS}.")
     found = tuple((label, text(item, answers)) for label, item in items)
     having, qualify, order, rest = tail(core, [value for _, value in found], answers)
-    layers = [Layer(found, having, rest, order, tuple(answers.windows), qualify)]
+    layers = [Layer(found, having, rest, order, tuple(answers.windows), qualify, trees=answers.windows)]
     for over in nested.over:
         layers.append(layer_over(layers[-1], over, settings))
     return tuple(layers)

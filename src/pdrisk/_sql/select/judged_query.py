@@ -108,7 +108,7 @@ def try_out(found: Judged, plan: SummaryPlan, has_parameters: bool) -> None:
     if found.plain:
         return
     columns = [f"CAST(NULL AS {group.type}) AS k{at}" for at, group in enumerate(found.groups)]
-    columns += [f"CAST(NULL AS DOUBLE) AS v{at}" for at in range(len(found.query.lines))]
+    columns += [f"CAST(NULL AS DOUBLE) AS {letter}{at}" for letter in "vu" for at in range(len(found.query.lines))]
     nothing = f"(SELECT {', '.join(columns)}, CAST(0 AS BIGINT) AS code) AS {NOISY}"
     computed(found.computed([sql for sql, _ in found.items], nothing), has_parameters)
 

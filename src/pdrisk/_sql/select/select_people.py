@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from pdrisk._core.order import Max, Min
 from pdrisk._core.statistics import Count, Distinct
+from pdrisk._model.asked_groups import Groups
 from pdrisk._model.nearest import unknown_column
-from pdrisk._model.query import Groups, Line
+from pdrisk._model.query import Line
 from pdrisk._model.unit import ONE, People, Unit, checked_columns, checked_rows, judged_unit
 from pdrisk._model.unit_errors import (
     bounds_per_person,

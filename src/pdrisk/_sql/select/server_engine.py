@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 
 from pdrisk._guard import guarded
+from pdrisk._model.asked_groups import Groups
 from pdrisk._model.nodes import Column, Node
-from pdrisk._model.query import Groups, Query
+from pdrisk._model.query import Query
 from pdrisk._model.unit import People
 from pdrisk._relations.owners import Owners
 from pdrisk._sql.expressions.resolved import resolved

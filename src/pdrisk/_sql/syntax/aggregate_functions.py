@@ -18,11 +18,9 @@ from pdrisk._model.arguments import (
     statistic_of_two,
     universe,
 )
+from pdrisk._model.asked_groups import Source
 from pdrisk._model.kinds import NUMBER, TRUTH, number_advice
 from pdrisk._model.nodes import Call, Constant, Node, Noisy, Operation, below
-from pdrisk._model.query import (
-    Source,
-)
 from pdrisk._sql.syntax.pieces import Expression
 from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
 from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, ZONED
 from pdrisk._model.nodes import MEMBERSHIP, MISSING, Constant, Node
@@ -96,6 +97,10 @@ class Expression:
         ``sql`` is NULL there. "" where ``sql`` itself says it.
     never_nan : bool
         Whether a number that is no whole one by its type is never NaN.
+    uncut : str
+        Of a noisy number that ``sql`` has as it is shown: the same before it is cut to its range.
+    tree : tuple or None
+        How an uncut number is computed, for its interval: see `pdrisk._sql.noisy.uncut.tree_of`.
     node : Node or None
         The same over the columns of the source, of a relation's columns and conditions.
     """
@@ -116,6 +121,8 @@ class Expression:
     holds: str = ""
     denied: str = ""
     never_nan: bool = False
+    uncut: str = ""
+    tree: Any = None
     node: Node | None = None
 
     @property

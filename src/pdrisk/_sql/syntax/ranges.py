@@ -24,6 +24,7 @@ __all__ = [
     "listed",
     "range_of",
     "range_of_function",
+    "range_of_sum",
 ]
 
 
@@ -71,6 +72,11 @@ def hull(ranges: Sequence[Range]) -> Range:
     return _made(min(each.lo for each in ranges), max(each.hi for each in ranges), ranges)
 
 
+def range_of_sum(lies: Range) -> Range:
+    """Range of sums of any number of values within a range."""
+    return Range(0.0 if lies.lo >= 0 else -math.inf, 0.0 if lies.hi <= 0 else math.inf, lies.columns)
+
+
 def range_of_function(name: str, parts: Sequence[Range], constant: Sequence[bool]) -> Range:
     """Range of an operator or function of numbers.
 
@@ -115,7 +121,7 @@ def _ends(name: str, parts: Sequence[Range], constant: Sequence[bool]) -> tuple[
             return first.lo - other.hi, first.hi - other.lo
         case "*" | "/" | "//":
             if name != "*" and other.lo <= 0 <= other.hi:
-                return -math.inf, math.inf
+                return _by_zero(first, other)
             ends = [_computed(name, one, two) for one in (first.lo, first.hi) for two in (other.lo, other.hi)]
             return min(ends), max(ends)
         case "%" | "mod":
@@ -126,6 +132,14 @@ def _ends(name: str, parts: Sequence[Range], constant: Sequence[bool]) -> tuple[
             ends = [first.lo**other.lo, first.hi**other.lo]
             return (0.0 if first.lo < 0 < first.hi else min(ends)), max(ends)
     return -math.inf, math.inf
+
+
+def _by_zero(first: Range, other: Range) -> tuple[float, float]:
+    """Ends of quotients by numbers that may be 0: where these have one sign, that of what is divided is known."""
+    if other.lo < 0 < other.hi:
+        return -math.inf, math.inf
+    low, high = (first.lo, first.hi) if other.lo >= 0 else (-first.hi, -first.lo)
+    return 0.0 if low >= 0 else -math.inf, 0.0 if high <= 0 else math.inf
 
 
 def _computed(name: str, one: float, other: float) -> float:

@@ -19,15 +19,18 @@ from pdrisk._core.risks.gaussian_dp import root, squared
 from pdrisk._guard import guarded
 from pdrisk._ledger.rules.limits import share_of
 from pdrisk._model.arguments import epsilon
-from pdrisk._model.groups.private_keys import checked_delta
+from pdrisk._model.asked_margins import can_have_margins, with_margins
+from pdrisk._model.groups.private_keys import are_private, checked_delta
 from pdrisk._model.kinds import NOTHING
+from pdrisk._model.margins import MarginsAsked
+from pdrisk._model.nodes import Constant
 from pdrisk._sql.noisy.grouping_sets import group_names, keys_of_part
 from pdrisk._sql.noisy.layers import NOISY, Layer, Layered, layer_over
 from pdrisk._sql.relations import dry_run
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.select.known_names import check_named, is_correlated
 from pdrisk._sql.syntax.headings import unique
-from pdrisk._sql.syntax.pieces import Expression, lowered
+from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.refusals import NO_FROM, correlated, keys_without_groups
 from pdrisk._sql.syntax.tree import Scalar, Select, Star, Union
 from pdrisk._sql.tables.settings import Settings
@@ -35,6 +38,7 @@ from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.scalars import Scalars
 from pdrisk._sql.together.stacked import (
     TYPES,
+    GroupedTables,
     Stacked,
     Statement,
     check_scalar,
@@ -43,6 +47,7 @@ from pdrisk._sql.together.stacked import (
     queries,
     scalar_of,
     shown,
+    stacked_column,
 )
 from pdrisk.errors import ParameterError, UnknownColumnError
 
@@ -102,21 +107,25 @@ class Plan:
             waiting = scalars.selects[len(found) :]
             asked = waiting[0] if waiting else select
             keys = own_keys(self.keys, asked, self.nest) if scalars.selects else self.keys
-            found.append(statement_of(asked, self.nest, judge, keys, self.settings))
+            found.append(statement_of(asked, self.nest, judge, keys, self.settings, self._trial))
             if not waiting:
                 return tuple(found)
             check_scalar(found[-1])
             scalars.values.append(value(found[-1]))
+
+    def _trial(self, select: Select, keys: object) -> Judged:
+        """A SELECT judged as if it might spend all."""
+        return self.judge(select, keys, self.total)
 
     def answered(self, ask: Callable[[Judged, bool], pd.DataFrame]) -> pd.DataFrame:
         """The answer; ``ask`` takes a query, and whether its columns are those of the answer."""
         before: list[Answer] = []
 
         def asked(statement: Statement) -> pd.DataFrame:
-            if isinstance(statement, Judged):
-                answer = ask(statement, False)
+            if not isinstance(statement, Stacked):
+                answer = ask(statement if isinstance(statement, Judged) else statement.judged, False)
                 before.append(_described(answer))
-                return answer
+                return answer if isinstance(statement, Judged) else statement.rows(answer)
             answers = [asked(part) for part in statement.parts]
             return guarded(lambda: put_together(statement, answers))
 
@@ -178,7 +187,7 @@ def _described(answer: pd.DataFrame) -> Answer:
     return said
 
 
-def statement_of(select: Select, nest: Nest, judge: Judge, keys: object, settings: Settings) -> Statement:
+def statement_of(select: Select, nest: Nest, judge: Judge, keys: object, settings: Settings, trial: Judge) -> Statement:
     """Statement of a SELECT: one query, or several put together.
 
     Parameters
@@ -191,6 +200,8 @@ def statement_of(select: Select, nest: Nest, judge: Judge, keys: object, setting
     keys : object
         As the caller passed them.
     settings : Settings
+    trial : callable
+        As ``judge``, of what may not be asked.
 
     Raises
     ------
@@ -202,27 +213,55 @@ def statement_of(select: Select, nest: Nest, judge: Judge, keys: object, setting
     seen = {name: cte for name, (cte, _) in nested.ctes.items()}
     parts: list[Statement] = []
     if isinstance(source, Union):
-        for at, part in enumerate(source.parts):
-            own = replace(
-                part, ctes={**seen, **part.ctes}, functions=select.functions, has_parameters=select.has_parameters
-            )
+        selects = tuple(
+            replace(part, ctes={**seen, **part.ctes}, functions=select.functions, has_parameters=select.has_parameters)
+            for part in source.parts
+        )
+        together = tables_of(replace(source, parts=selects), judge, keys, trial)
+        parts += [] if together is None else [together]
+        for at, own in enumerate(selects if together is None else ()):
             places = None if source.grouped_by is None else source.grouped_by[at]
             said = own_keys(keys, own, nest) if places is None else keys_of_part(keys, source, places)
-            parts.append(statement_of(own, nest, judge, said, settings))
+            parts.append(statement_of(own, nest, judge, said, settings, trial))
     elif not nested.is_put_together:
         return judge(select, keys)
     labels, kinds = _columns(parts)
-    columns = (Expression(f"v{at}", kind, TYPES[kind]) for at, kind in enumerate(kinds))
+    columns = (stacked_column(at, kind, parts) for at, kind in enumerate(kinds))
     base = tuple(zip(labels, columns, strict=True))
     layers = [Layer(base, "", "", (), ())]
     for over in nested.over:
         layers.append(layer_over(layers[-1], over, settings))
     found = Stacked(tuple(parts), kinds, tuple(layers[1:]), select.has_parameters)
     nothing = ", ".join(
-        [*(f"CAST(NULL AS {TYPES[kind]}) AS v{at}" for at, kind in enumerate(kinds)), "CAST(0 AS BIGINT) AS code"]
+        [
+            *(f"CAST(NULL AS {TYPES[kind]}) AS {letter}{at}" for letter in "vu" for at, kind in enumerate(kinds)),
+            "CAST(0 AS BIGINT) AS code",
+        ]
     )
     dry_run.computed(found.computed(f"(SELECT {nothing}) AS {NOISY}"), select.has_parameters)
     return found
+
+
+def tables_of(union: Union, judge: Judge, keys: object, trial: Judge) -> GroupedTables | None:
+    """Groupings as one query, which measures the finest one and its margins together; None where they cannot be.
+
+    That takes all combinations of listed keys, and statistics that are sums over groups.
+    """
+    groupings = union.grouped_by or ()
+    finest = tuple(range(len(union.groups)))
+    if finest not in groupings or len(groupings) < 2 or len(set(groupings)) < len(groupings):
+        return None
+    select, own = union.parts[groupings.index(finest)], keys_of_part(keys, union, finest)
+    if are_private(keys) or isinstance(select.source, Union):
+        return None
+    query = trial(select, own).query
+    if query.groups is None or len(query.groups.columns) < len(finest) or not can_have_margins(query):
+        return None
+    asked = MarginsAsked([[query.groups.columns[at] for at in axes] for axes in groupings if axes != finest])
+    found = judge(select, own)
+    constants = (tuple(item for item, _ in part.items[len(finest) :]) for part in union.parts)
+    bits = tuple(tuple(int(each.value) for each in items if isinstance(each, Constant)) for items in constants)
+    return GroupedTables(replace(found, query=with_margins(found.query, asked)), groupings, bits)
 
 
 def own_keys(keys: object, select: Select, nest: Nest) -> object:
@@ -317,6 +356,7 @@ def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, own: 
     lines = [line for each in every for line in each.lines]
     names = unique([line.name for line in lines])
     where, most = list(dict.fromkeys(each.where for each in every)), max(every, key=lambda each: each.combinations)
+    tables = next((each for each in every if each.tables), most)
     said = Answer(
         lines=tuple(replace(line, name=name) for line, name in zip(lines, names, strict=True)),
         eps=math.fsum(each.eps for each in every),
@@ -330,6 +370,9 @@ def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, own: 
         without_missing=tuple(dict.fromkeys(name for each in every for name in each.without_missing)),
         combinations=most.combinations,
         combined=most.combined,
+        tables=tables.tables,
+        shares=tables.shares,
+        whole=tables.whole,
         unit=every[0].unit,
         has_person=every[0].has_person,
         per_person=every[0].per_person,
@@ -340,6 +383,7 @@ def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, own: 
         grouped=any(each.grouped for each in every),
         headings=tuple(answer.columns) if own is None else own.headings,
         groups=() if own is None else own.groups,
+        sums=own is None or any(each.sums for each in every),
         curators=() if own is None else own.curators,
         releases=tuple(numbers) if len(set(numbers)) < len(numbers) else (),
         delta=float(delta),

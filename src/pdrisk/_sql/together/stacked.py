@@ -5,31 +5,39 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
+from pdrisk._core.margins.components import Axes, product
 from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._sql.noisy.layers import NOISY, Layer
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.headings import unique
+from pdrisk._sql.syntax.pieces import Expression
+from pdrisk._sql.syntax.ranges import hull
 from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.errors import ParameterError
 
 __all__ = [
     "TYPES",
+    "UNCUT",
+    "GroupedTables",
     "Stacked",
     "Statement",
     "check_scalar",
+    "columns_of",
     "placeholder",
     "put_together",
     "queries",
     "scalar_of",
     "shown",
+    "stacked_column",
 ]
 
+UNCUT: Final = "uncut"  # in attrs of a part of a query, its uncut numbers by the place of their column
 TYPES = {NUMBER: "DOUBLE", TEXT: "VARCHAR", TRUTH: "BOOLEAN", DATE: "DATE", TIME: "TIMESTAMP", NOTHING: "VARCHAR"}
 
 
@@ -57,21 +65,78 @@ class Stacked:
         *inner, outer = self.layers
         for layer in inner:
             noisy = layer.subquery(noisy, ())
-        return outer.statement([f"{value.sql} AS i{at}" for at, (_, value) in enumerate(outer.items)], noisy)
+        sql = [*(value.sql for _, value in outer.items), *self.uncut.values()]
+        return outer.statement([f"{own} AS i{at}" for at, own in enumerate(sql)], noisy)
+
+    @property
+    def uncut(self) -> dict[int, str]:
+        """SQL of the uncut numbers of its columns, by their place."""
+        return {at: value.uncut for at, (_, value) in enumerate(self.layers[-1].items) if value.uncut}
 
 
-Statement = Judged | Stacked
+@dataclass(frozen=True, slots=True)
+class GroupedTables:
+    """Several groupings asked as one query: the finest one, with the others as its margins.
+
+    Attributes
+    ----------
+    judged : Judged
+    groupings : tuple of sets of axes
+        In the order of their rows.
+    bits : tuple of tuple of int
+        For each grouping the values of GROUPING, which are the last columns.
+    """
+
+    judged: Judged
+    groupings: tuple[Axes, ...]
+    bits: tuple[tuple[int, ...], ...]
+
+    def rows(self, answer: pd.DataFrame) -> pd.DataFrame:
+        """The answer to the query, which has its tables one behind the other, as the rows of the groupings."""
+        margins = self.judged.query.margins
+        assert margins is not None
+        ends = np.cumsum([product(margins.grid.sizes, axes) for axes in margins.tables])
+        places = dict(zip(margins.tables, np.split(np.arange(len(answer)), ends[:-1]), strict=True))
+        order = np.concatenate([places[axes] for axes in self.groupings])
+        found = answer.iloc[order].reset_index(drop=True)
+        found.attrs = {UNCUT: {at: np.asarray(each)[order] for at, each in answer.attrs.get(UNCUT, {}).items()}}
+        sizes = [len(places[axes]) for axes in self.groupings]
+        for at, values in enumerate(zip(*self.bits, strict=True)):
+            found[found.columns[at - len(self.bits[0])]] = np.repeat(values, sizes)
+        return found
+
+
+Statement = Judged | Stacked | GroupedTables
 
 
 def shown(statement: Statement) -> list[tuple[str, str]]:
     """Headings and kinds of a statement's columns."""
-    return [(label, value.kind) for label, value in statement.layers[-1].items]
+    return [(label, value.kind) for label, value in _items(statement)]
+
+
+def columns_of(statement: Statement) -> list[Expression]:
+    """Columns of a statement, as expressions over the rows below."""
+    return [value for _, value in _items(statement)]
+
+
+def stacked_column(at: int, kind: str, parts: Sequence[Statement]) -> Expression:
+    """Column of all rows of several statements together, with its uncut numbers if one of them has some."""
+    columns = [columns_of(part)[at] for part in parts]
+    is_noisy = kind == NUMBER and any(column.uncut for column in columns)
+    return Expression(
+        f"v{at}", kind, TYPES[kind], range=hull([column.range for column in columns]), uncut=f"u{at}" * is_noisy
+    )
+
+
+def _items(statement: Statement) -> tuple[tuple[str, Expression], ...]:
+    layers = statement.judged.layers if isinstance(statement, GroupedTables) else statement.layers
+    return layers[-1].items
 
 
 def queries(statement: Statement) -> Iterator[Judged]:
     """The queries of a statement, in the order in which they are asked."""
-    if isinstance(statement, Judged):
-        yield statement
+    if isinstance(statement, Judged | GroupedTables):
+        yield statement if isinstance(statement, Judged) else statement.judged
         return
     for part in statement.parts:
         yield from queries(part)
@@ -126,22 +191,31 @@ def placeholder(statement: Statement) -> Scalar:
 
 def put_together(statement: Stacked, answers: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Answer of several statements, computed from their noisy rows alone."""
+    kinds = {f"v{at}": kind for at, kind in enumerate(statement.kinds)}
     columns: list[list[Any]] = [
-        [_plain(value) for answer in answers for value in answer.iloc[:, at]] for at in range(len(statement.kinds))
+        [_plain(value) for answer in answers for value in answer.iloc[:, at]] for at in range(len(kinds))
     ]
+    for at, kind in enumerate(statement.kinds):
+        if kind == NUMBER:
+            kinds[f"u{at}"] = kind
+            parts = (each.attrs.get(UNCUT, {}).get(at, each.iloc[:, at]) for each in answers)
+            columns.append([_plain(value) for part in parts for value in part])
     types = [
         "BIGINT" if kind == NUMBER and all(value is None or type(value) is int for value in values) else TYPES[kind]
-        for kind, values in zip(statement.kinds, columns, strict=True)
+        for kind, values in zip(kinds.values(), columns, strict=True)
     ]
     size = sum(map(len, answers)) if answers else 1
-    lists = [f"unnest(CAST(${at + 1} AS {sql_type}[])) AS v{at}" for at, sql_type in enumerate(types)]
+    named = enumerate(zip(kinds, types, strict=True))
+    lists = [f"unnest(CAST(${at + 1} AS {sql_type}[])) AS {name}" for at, (name, sql_type) in named]
     noisy = f"(SELECT {', '.join([*lists, f'unnest(system.main.range({size})) AS code'])}) AS {NOISY}"
     bench = workspace.bench()
     try:
         answer = bench.execute(statement.computed(noisy), columns).df()
     finally:
         bench.close()
+    beside = [answer.pop(name) for name in answer.columns[len(statement.layers[-1].items) :]]
     answer.columns = pd.Index(unique([label for label, _ in statement.layers[-1].items]), dtype=object)
+    answer.attrs[UNCUT] = {at: list(values) for at, values in zip(statement.uncut, beside, strict=True)}
     return answer
 
 

@@ -14,11 +14,12 @@ import pandas as pd
 
 from pdrisk._core.summary import Needs
 from pdrisk._guard import guarded
+from pdrisk._model.asked_groups import Groups
 from pdrisk._model.groups.calendar_keys import calendar_key
 from pdrisk._model.groups.frame_keys import key_index
 from pdrisk._model.groups.keys import Key
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, ZONED
-from pdrisk._model.query import Groups, Query
+from pdrisk._model.query import Query
 from pdrisk._model.rowwise import is_mask
 from pdrisk._model.rowwise.families import UNITS, as_number
 from pdrisk._model.unit import Secret

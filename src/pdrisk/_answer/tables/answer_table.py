@@ -11,9 +11,12 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._answer.answer import CLIP, Answer
+from pdrisk._answer.arithmetic.measured import MEASURED
 from pdrisk._answer.curator import Curator
+from pdrisk._answer.margin_tables import MarginAnswers
 from pdrisk._answer.release import Release
-from pdrisk._answer.releasing import Released, Results
+from pdrisk._answer.releasing import Results
+from pdrisk._answer.tables.measured_tables import measured_columns, said_of, wide_said
 from pdrisk._mechanisms import ClippedSums
 from pdrisk._model.plain import plain_label
 
@@ -24,7 +27,7 @@ def one_answer(results: Results, groups: pd.Index | None) -> Release | pd.DataFr
     """The answer to a query of one line: a `Release`, or a table of one row for each group."""
     (one,) = results.releases
     if groups is not None:
-        return _table(results, [_rows(one, results)], groups, grouped=True)
+        return _table(results, [_rows(results, 0)], groups, grouped=True)
     known, unlisted = one.known, results.unlisted
     return Release(
         describe=lambda: results.answer(one=True),
@@ -52,7 +55,7 @@ def table_of_lines(
     names : tuple of str
         Of the lines, in the place of column and statistic.
     """
-    parts = [_rows(one, results) for one in results.releases]
+    parts = [_rows(results, at) for at in range(len(results.releases))]
     parts = [part.assign(release=at + 1) for at, part in zip(results.query.releases, parts, strict=True)]
     if level is None:
         index = pd.Index(names, name="name") if names else _column_and_statistic(results)
@@ -66,7 +69,8 @@ def table_of_lines(
     table = _stacked(parts)
     by_group = np.arange(len(table)).reshape(len(own), len(groups)).T.ravel()
     inner = own.take(np.tile(np.arange(len(own)), len(groups)))
-    return _table(results, [table.iloc[by_group]], _crossed(groups.repeat(len(own)), inner), grouped=True)
+    crossed = _crossed(groups.repeat(len(own)), inner)
+    return _table(results, [table.iloc[by_group]], crossed, grouped=True, by_group=True)
 
 
 def wide_table(table: pd.DataFrame) -> pd.DataFrame:
@@ -77,7 +81,19 @@ def wide_table(table: pd.DataFrame) -> pd.DataFrame:
     values = table["value"].astype("Int64") if said.delta else table["value"]  # combinations that are not shown are NA
     wide = values.unstack(sort=False).reindex(index=rows.unique(), columns=columns.unique())
     headings = tuple(plain_label(label) for label in wide.columns)
-    return replace(said, index=(plain_label(rows.name),), headings=headings).attach(wide)
+    measured = wide_said(said, table.index, wide)
+    return replace(
+        said, index=(plain_label(rows.name),), headings=headings, measured=measured, measured_tables=None
+    ).attach(wide)
+
+
+def _measured_tables(results: Results, index: pd.Index) -> dict[str, Any] | None:
+    """What was drawn of each table of one line with margins; None of others."""
+    noisy = results.releases[0].noisy
+    if len(results.releases) > 1 or not isinstance(noisy, MarginAnswers):
+        return None
+    tables = noisy.measured_tables
+    return {"axes": [list(axes) for axes in tables], **said_of(list(tables.values()), index)}
 
 
 def _crossed(outer: pd.Index, inner: pd.Index) -> pd.MultiIndex:
@@ -86,13 +102,17 @@ def _crossed(outer: pd.Index, inner: pd.Index) -> pd.MultiIndex:
     return pd.MultiIndex.from_arrays(levels, names=[*outer.names, *inner.names])
 
 
-def _rows(one: Released, results: Results) -> pd.DataFrame:
+def _rows(results: Results, at: int) -> pd.DataFrame:
+    one = results.releases[at]
     values: Any = one.noisy.values
     if results.least_group is not None and one.noisy.is_whole:
         values = pd.array(np.where(one.noisy.withheld, 0, np.nan_to_num(values)).astype(np.int64), dtype="Int64")
         values[one.noisy.withheld] = pd.NA
     low, high = one.noisy.interval()
     columns = {"value": values, "low": low, "high": high, **one.noisy.risk_columns}
+    if results.shows_measured:
+        columns |= measured_columns([each.noisy.measurements for each in results.releases], at, len(low))
+        columns |= {} if one.noisy.estimated is None else {MEASURED: one.noisy.estimated}
     if any(each.line.mechanism == ClippedSums.name for each in results.releases):
         columns |= dict(zip(CLIP, one.noisy.clip or (np.nan, np.nan), strict=True))
     if results.shows_curator and one.facts is not None:
@@ -125,11 +145,22 @@ def _column_and_statistic(results: Results) -> pd.Index:
 
 
 def _table(
-    results: Results, parts: list[pd.DataFrame], index: pd.Index, *, grouped: bool, names: tuple[str, ...] = ()
+    results: Results,
+    parts: list[pd.DataFrame],
+    index: pd.Index,
+    *,
+    grouped: bool,
+    names: tuple[str, ...] = (),
+    by_group: bool = False,
 ) -> pd.DataFrame:
     table = parts[0] if len(parts) == 1 else _stacked(parts)
     table.index = index
     said = replace(
-        results.answer(), names=names, index=tuple(plain_label(name) for name in index.names), grouped=grouped
+        results.answer(),
+        names=names,
+        index=tuple(plain_label(name) for name in index.names),
+        grouped=grouped,
+        measured=said_of([one.noisy.measurements for one in results.releases], index, by_group=by_group),
+        measured_tables=_measured_tables(results, index),
     )
     return said.attach(table)

@@ -1,0 +1,169 @@
+"""Measurements in tables: as columns, in the attrs, and read back from either."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._answer.answer import NO_ANSWER, Answer
+from pdrisk._answer.arithmetic.measured import DRAW, MEASURED, Measurements, digest_of, packed, unpacked
+from pdrisk.errors import ParameterError
+
+__all__ = [
+    "measured_columns",
+    "measurements_of",
+    "number_columns",
+    "rows_of_line",
+    "said_of",
+    "sorted_table",
+    "wide_said",
+]
+
+LARGEST_EXACT: Final = 2.0**53  # below which floats hold every whole number
+
+
+def measured_columns(
+    measured: Sequence[Measurements | None], at: int, size: int, line: int | None = None
+) -> dict[str, Any]:
+    """Columns with the uncut numbers of each cell of a line, and their identity; missing where there are none.
+
+    Parameters
+    ----------
+    measured : sequence of Measurements or None
+        Of all lines of the answer.
+    at : int
+        Which line it is.
+    size : int
+        How many cells it has.
+    line : int, optional
+        What number of the line ``draw`` holds, if not ``at``.
+    """
+    own = measured[at]
+    columns = number_columns(own, max(0 if each is None else len(each.drawn) for each in measured), size)
+    columns[DRAW] = None if own is None else _draws(own, at if line is None else line)
+    return columns
+
+
+def number_columns(measured: Measurements | None, most: int, size: int, name: str = MEASURED) -> dict[str, Any]:
+    """Columns with the uncut numbers of each cell: one of this name, or several with their number behind."""
+    names = [name] if most <= 1 else [f"{name}_{at}" for at in range(most)]
+    columns: dict[str, Any] = {own: np.full(size, np.nan) for own in names}
+    if measured is None:
+        return columns
+    numbers = measured.numbers
+    is_whole = measured.law.unit == 1 and bool((np.abs(numbers) < LARGEST_EXACT).all())
+    for own, values in zip(names, numbers, strict=False):
+        columns[own] = values.astype(np.int64) if is_whole else values
+    return columns
+
+
+def _draws(measured: Measurements, line: int) -> Any:
+    """Identity of each cell: draw, line of the answer, and cell."""
+    return np.char.add(f"{measured.draw}:{line}:", measured.cells.astype(np.str_)).astype(object)
+
+
+def said_of(measured: Sequence[Measurements | None], index: pd.Index, *, by_group: bool = False) -> dict[str, Any]:
+    """Measurements of the lines of a table for its attrs.
+
+    Parameters
+    ----------
+    measured : sequence of Measurements or None
+        Of each line, for all groups.
+    index : Index
+        Of the table.
+    by_group : bool
+        Whether the rows of a group follow each other, and not those of a line.
+    """
+    return packed(measured, digest_of(index)) | ({"by_group": True} if by_group else {})
+
+
+def sorted_table(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of one line with its largest values first, and its measurements in the same order."""
+    found, said = table.sort_values("value", ascending=False, kind="stable"), Answer.from_attrs(table.attrs)
+    if said is None or said.measured is None:
+        return found
+    order = table.index.get_indexer(found.index)
+    measured = [None if each is None else each.take(order) for each in unpacked(said.measured)]
+    return replace(said, measured=said_of(measured, found.index)).attach(found)
+
+
+def wide_said(said: Answer, index: pd.Index, wide: pd.DataFrame) -> dict[str, Any] | None:
+    """Measurements of a table of one line for its attrs, once its second index level has become columns.
+
+    They are those of its cells row by row; None where it has cells that the long table lacks.
+    """
+    if said.measured is None:
+        return None
+    places = index.get_indexer(pd.MultiIndex.from_product([wide.index, wide.columns]))
+    if (places < 0).any():
+        return None
+    measured = [None if each is None else each.take(places) for each in unpacked(said.measured)]
+    return packed(measured, digest_of(wide.index, wide.columns)) | {"wide": True}
+
+
+def measurements_of(table: pd.DataFrame) -> list[Measurements | None]:
+    """Measurements of each line of a table that pdrisk returned; None of opaque ones.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As it was returned; with other rows or another order only if it has the columns of ``measured=True``.
+
+    Raises
+    ------
+    ParameterError
+        If the table does not say what it is, or its rows were edited.
+    """
+    said = Answer.from_attrs(table.attrs)
+    if said is None:
+        raise ParameterError(NO_ANSWER)
+    if said.measured is None:
+        return [None] * len(said.lines)
+    found = unpacked(said.measured)
+    indexes = (table.index, table.columns) if said.measured.get("wide") else (table.index,)
+    if said.measured["digest"] == digest_of(*indexes):
+        return found
+    if DRAW not in table:
+        raise ParameterError(
+            "the rows of this table were edited, so pdrisk does not know which measurement belongs to which: pass it "
+            "as it was returned, or ask with measured=True, so that each row holds its own."
+        )
+    return _of_columns(table, found)
+
+
+def rows_of_line(table: pd.DataFrame, line: int) -> Any:
+    """Positions of the rows of a line in a table of which `measurements_of` gives the measurements, in their order."""
+    said = Answer.from_attrs(table.attrs)
+    assert said is not None
+    number, size = len(said.lines), table.size if "value" not in table else len(table)
+    if DRAW in table and said.measured is not None and said.measured["digest"] != digest_of(table.index):
+        lines = table[DRAW].str.extract(r":(\d+):", expand=False).fillna("-1").astype(np.int64).to_numpy()
+        return np.flatnonzero(lines == line)
+    if said.measured is not None and said.measured.get("by_group"):
+        return np.arange(line, size, number)
+    return np.arange(line * (size // number), (line + 1) * (size // number))
+
+
+def _of_columns(table: pd.DataFrame, known: list[Measurements | None]) -> list[Measurements | None]:
+    """The measurements whose identity stands in a column: those that the table still has."""
+    parts = table[DRAW].dropna().astype(str).str.extract(r"^([0-9a-f]{32}):(\d+):(\d+)$")
+    wrong = ParameterError(f"the column {DRAW!r} of this table was edited: pass the table as it was returned.")
+    if parts.isna().to_numpy().any():
+        raise wrong
+    line, cell = parts[1].to_numpy().astype(np.int64), parts[2].to_numpy().astype(np.int64)
+    found: list[Measurements | None] = []
+    for at, each in enumerate(known):
+        own = cell[line == at]
+        if each is None:
+            found.append(None)
+            continue
+        order = np.argsort(each.cells, kind="stable")
+        places = order[np.minimum(np.searchsorted(each.cells, own, sorter=order), len(order) - 1)]
+        if (each.cells[places] != own).any() or (parts[0].to_numpy()[line == at] != each.draw).any():
+            raise wrong
+        found.append(each.take(places))
+    return found

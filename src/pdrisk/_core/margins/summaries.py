@@ -1,0 +1,41 @@
+"""Summaries of margins: the sums of those of the cells."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from pdrisk._core.margins.components import Axes, margin
+from pdrisk._core.summary import IntArray, Summary
+
+__all__ = ["in_grid", "summary_of_margin"]
+
+SUMS: Final = ("n", "steps", "places", "place_squares", "whole")  # parts of a summary that add up
+
+
+def in_grid(numbers: IntArray, places: IntArray, sizes: tuple[int, ...]) -> IntArray:
+    """Numbers of all cells, which have these places row by row, in a table of these sizes."""
+    found = np.empty_like(numbers)
+    found[places] = numbers
+    return found.reshape(sizes)
+
+
+def summary_of_margin(summary: Summary, places: IntArray, sizes: tuple[int, ...], axes: Axes) -> Summary:
+    """Summary of the records of each cell of a margin, row by row: as far as it is made of sums.
+
+    Parameters
+    ----------
+    summary : Summary
+        Of the cells.
+    places : ndarray of int64, shape (G,)
+        Where each of them stands in the table, row by row.
+    sizes : tuple of int
+    axes : set of axes
+    """
+
+    def summed(numbers: IntArray) -> IntArray:
+        return margin(in_grid(numbers, places, sizes), len(sizes), axes).reshape(-1)
+
+    found: dict[str, Any] = {name: summed(own) for name in SUMS if (own := getattr(summary, name)) is not None}
+    return Summary(**found)

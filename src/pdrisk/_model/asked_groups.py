@@ -1,0 +1,58 @@
+"""Groups that are asked about: their columns and the public list of their keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Groups", "Source"]
+
+Source = Literal["given", "declared", "data", "categories", "private"]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Disjoint groups and the public list of their keys, in the order of the answer.
+
+    Attributes
+    ----------
+    columns : tuple of hashable
+    keys : tuple of tuple, or None
+        One value for each column, None for missing; None altogether: taken from the data.
+    keys_from : {"given", "declared", "data", "categories", "private"}
+        ``"categories"``: those of the columns, which are a code book by the caller's word. ``"private"``: those that
+        `Query.selection` shows of the data's.
+    """
+
+    columns: tuple[Hashable, ...]
+    keys: tuple[tuple[Hashable, ...], ...] | None
+    keys_from: Source
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the keys are chosen among those that occur."""
+        return self.keys_from == "private"
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether rows with a missing key may be in a group: one is listed, or all that occur are."""
+        return self.keys_from == "data" or any(None in key for key in self.keys or ())
+
+    @property
+    def without_missing(self) -> tuple[Hashable, ...]:
+        """Columns whose missing keys are in no group."""
+        if self.keys_from == "data":
+            return ()
+        listed = () if self.is_private or self.keys is None else self.keys
+        return tuple(column for at, column in enumerate(self.columns) if all(key[at] is not None for key in listed))
+
+    @property
+    def combinations(self) -> int:
+        """Number of keys, if they are several: all combinations of the listed keys of some columns; else 0."""
+        listed = () if self.is_private or self.keys is None else self.keys
+        if len(self.columns) == 1 or len(listed) < 2:
+            return 0
+        levels = (len({key[at] for key in listed}) for at in range(len(self.columns)))
+        return len(listed) if len(listed) == math.prod(levels) else 0

@@ -1,0 +1,123 @@
+"""Arithmetic of noisy values: computed with what was drawn, and cut to the range of possible results where it is shown.
+
+A count is shown cut at 0, so that sums of shown counts are too large; sums of what was drawn are right on average. Each
+noisy number therefore has two columns: what is shown, and what is uncut. ``+ - * /``, SUM, AVG and windows read the
+uncut ones; conditions, ORDER BY, CASE, MIN, MAX and functions read what is shown.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Container, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, Final
+
+from pdrisk._model.kinds import NOTHING, NUMBER
+from pdrisk._model.nodes import Cast, Constant, Node, Operation
+from pdrisk._sql.expressions.duckdb_arithmetic import as_double
+from pdrisk._sql.expressions.duckdb_casts import type_of_cast
+from pdrisk._sql.expressions.duckdb_functions import ranged
+from pdrisk._sql.expressions.judged_expressions import text
+from pdrisk._sql.expressions.scope import Scope
+from pdrisk._sql.syntax.pieces import Expression, case, operation, written_constant
+from pdrisk._sql.syntax.ranges import Range
+
+__all__ = ["arithmetic", "cut", "is_noisy", "shown_column", "tree_of"]
+
+ARITHMETIC: Final = frozenset({"+", "-", "*", "/", "unary -", "unary +"})
+NAME: Final = re.compile(r"'(?:[^']|'')*'|\b[a-z]\d+(?:_\d+)?\b")  # of a column of noisy values; or a text, skipped
+
+
+class Uncut:
+    """Scope of arithmetic with uncut numbers; what is no arithmetic is as the scope around has it.
+
+    Attributes
+    ----------
+    reads : bool
+        Whether an uncut number was read.
+    """
+
+    def __init__(self, around: Scope) -> None:
+        self._around = around
+        self.of_people, self.untyped, self.numbers, self.zone = False, around.untyped, around.numbers, around.zone
+        self.order, self.windowed = around.order, around.windowed
+        self.reads = False
+
+    def known(self, node: Node) -> Expression | None:
+        """The uncut number of what is no arithmetic itself, and quotients.
+
+        Those are by what is shown: 0 for a divisor that cannot be.
+        """
+        match node:
+            case Operation("/", (left, right)):
+                above, below = text(left, self), text(right, self._around)
+                return ranged("/", [above, below]) if {above.kind, below.kind} <= {NUMBER, NOTHING} else None
+            case Operation(symbol, _) if symbol in ARITHMETIC:
+                return None
+            case Cast(operand, to) if not isinstance(operand, Constant) and type_of_cast(to) == "DOUBLE":
+                found = text(operand, self)
+                return as_double(found) if found.kind == NUMBER else None
+        found = text(node, self._around)
+        if not found.uncut:
+            return found
+        self.reads = True
+        return replace(found, sql=found.uncut, uncut="", wide="")
+
+
+def arithmetic(node: Node, scope: Scope) -> Expression | None:
+    """Arithmetic of noisy values as it is shown, with its uncut number; None of anything else."""
+    if not isinstance(node, Operation) or node.symbol not in ARITHMETIC:
+        return None
+    uncut = Uncut(scope)
+    found = text(node, uncut)
+    if not uncut.reads or found.kind != NUMBER:
+        return None
+    return replace(shown_column(found), tree=tree_of(node, scope))
+
+
+def tree_of(node: Node, scope: Scope) -> Any:
+    """How arithmetic is computed, as nested tuples; None where uncut numbers are not all that it is computed of.
+
+    ``("+", left, right)`` and the like; ``("column", name)`` for an uncut number of the layer below, ``("number", x)``
+    for a constant, ``("known", sql)`` for what is computed without uncut numbers.
+    """
+    match node:
+        case Operation("unary -", (part,)):
+            return "-", ("number", 0.0), tree_of(part, scope)
+        case Operation("unary +", (part,)):
+            return tree_of(part, scope)
+        case Operation(symbol, (left, right)) if symbol in ARITHMETIC:
+            return symbol, tree_of(left, scope), tree_of(right, scope)
+        case Cast(operand, to) if not isinstance(operand, Constant) and type_of_cast(to) == "DOUBLE":
+            return tree_of(operand, scope)
+    found = text(node, scope)
+    if found.uncut:
+        return found.tree
+    if isinstance(found.value, int | float | Decimal) and found.constant:
+        return "number", float(found.value)
+    return "known", found.double
+
+
+def shown_column(uncut: Expression) -> Expression:
+    """An uncut number as it is shown."""
+    sql = as_double(uncut).sql
+    return replace(uncut, sql=cut(sql, uncut.range), type="DOUBLE", span=None, wide="", uncut=sql)
+
+
+def cut(sql: str, lies: Range) -> str:
+    """A number cut to a range; NULL stays."""
+    ends = [("<", lies.lo), (">", lies.hi)]
+    branches = [
+        (operation(symbol, [sql, limit]), limit)
+        for symbol, end in ends
+        if math.isfinite(end)
+        for limit in [written_constant(int(end) if end.is_integer() else end)]
+    ]
+    return f"({case(branches, sql)})" if branches else sql
+
+
+def is_noisy(texts: Sequence[str], known: Container[str]) -> bool:
+    """Whether SQL reads one of these columns."""
+    return any(found[0] in known for sql in texts for found in NAME.finditer(sql))

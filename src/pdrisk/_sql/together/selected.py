@@ -1,0 +1,86 @@
+"""Sums over rows that noisy values chose: these are biased, and a query that has some is warned about."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from pdrisk._caller_frame import caller
+from pdrisk._sql.expressions.windows import SUMS
+from pdrisk._sql.noisy.layers import Layer
+from pdrisk._sql.noisy.uncut import is_noisy
+from pdrisk._sql.select.judged_query import Judged
+from pdrisk._sql.together.stacked import GroupedTables, Statement, columns_of
+from pdrisk.errors import NoisyReleaseWarning
+
+__all__ = ["has_selected", "sums_selected", "warn_of_selected"]
+
+SUM: Final = re.compile(rf"(?:{'|'.join(sorted(SUMS))})\(")
+LIMITS: Final = (" LIMIT ", " OFFSET ")
+
+
+def warn_of_selected(statements: Sequence[Statement]) -> None:
+    """Warn, once, of SUM and AVG over rows that noisy values chose."""
+    if any(map(has_selected, statements)):
+        warnings.warn(
+            "SUM or AVG of noisy values over rows that noisy values chose (by WHERE, HAVING, QUALIFY, FILTER, LIMIT, "
+            "GROUP BY, or the order of a window) is biased: rows are there because their noise happened to be large, "
+            "or small, and no interval holds. Choose rows by their keys, or sum all of them.",
+            NoisyReleaseWarning,
+            stacklevel=caller()[1] + 1,
+        )
+
+
+def has_selected(statement: Statement) -> bool:
+    """Whether a statement has a SUM or AVG over rows that noisy values chose."""
+    if isinstance(statement, GroupedTables):
+        statement = statement.judged
+    if isinstance(statement, Judged):
+        return sums_selected(statement.layers, range(len(statement.query.lines)))
+    columns = {at for part in statement.parts for at, value in enumerate(columns_of(part)) if value.uncut}
+    return any(map(has_selected, statement.parts)) or sums_selected(statement.layers, columns)
+
+
+def sums_selected(layers: Sequence[Layer], columns: Iterable[int]) -> bool:
+    """Whether a SUM or AVG of noisy values is over rows, or groups, that noisy values decide.
+
+    Parameters
+    ----------
+    layers : sequence of Layer
+    columns : iterable of int
+        Numbers of the noisy columns ``v0``, ``v1``, ... of the innermost table.
+    """
+    noisy = frozenset(f"{letter}{at}" for at in columns for letter in "vu")
+    chosen = found = False
+    for layer in layers:
+        chosen = chosen or is_noisy([layer.where], noisy)
+        groups = {f"x{at}" for at, sql in enumerate(layer.groups) if is_noisy([sql], noisy)}
+        sums = [sql for sql in layer.aggregated if SUM.match(sql) and is_noisy([sql], noisy)]
+        found = found or any(chosen or groups or _is_chosen(sql, noisy) for sql in sums)
+        noisy |= groups | {f"h{at}" for at, sql in enumerate(layer.aggregated) if chosen or is_noisy([sql], noisy)}
+        chosen = (chosen and not layer.aggregates) or is_noisy([layer.having], noisy)
+        windows = [sql for sql in layer.windows if SUM.match(sql) and is_noisy([sql], noisy)]
+        found = found or any(chosen or _is_chosen(sql, noisy) for sql in windows)
+        noisy |= {f"w{at}" for at, sql in enumerate(layer.windows) if chosen or is_noisy([sql], noisy)}
+        cuts = any(word in layer.tail for word in LIMITS) and is_noisy(layer.order, noisy)
+        chosen = chosen or cuts or is_noisy([layer.qualify], noisy)
+        exposed = [own for _, own in layer.exposed]
+        noisy = frozenset(
+            name
+            for own, (_, value) in zip(exposed, layer.items, strict=True)
+            for name in (own.sql, own.uncut)
+            if name and is_noisy([value.sql, value.uncut], noisy)
+        )
+    return found
+
+
+def _is_chosen(sql: str, noisy: frozenset[str]) -> bool:
+    """Whether what stands after the call of a function, such as its FILTER and its window, is noisy."""
+    depth = 0
+    for at, letter in enumerate(sql):
+        depth += (letter == "(") - (letter == ")")
+        if letter == ")" and not depth:
+            return is_noisy([sql[at:]], noisy)
+    return False
