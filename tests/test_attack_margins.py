@@ -47,6 +47,7 @@ def raw(frame):
 class TestInformedAttacker:
     """Whoever knows everybody else compares both worlds: best by the raw numbers, and never better by the tables."""
 
+    @pytest.mark.slow
     def test_success(self, drawn):
         worlds = FEW, FEW.iloc[1:]
         shown = {whole: [[tables(frame, whole) for _ in range(DRAWS)] for frame in worlds] for whole in (True, False)}

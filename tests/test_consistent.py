@@ -112,7 +112,7 @@ class TestLeastSquares:
             twice = pdrisk.consistent(more, same_data=True)
             assert twice[0]["low"].to_numpy() == pytest.approx(once[0]["low"].to_numpy())
 
-    @pytest.mark.parametrize("ask", [counts, means], ids=["counts", "means"])
+    @pytest.mark.parametrize("ask", [counts, pytest.param(means, marks=pytest.mark.slow)], ids=["counts", "means"])
     def test_coverage_and_accuracy(self, ask):
         exact, held, before, after = {}, [], [], []
         for by in (("region", "sex"), ("region",)):
@@ -209,6 +209,7 @@ class TestDoubt:
         assert abs(np.mean(found)) < 0.3
         assert 0.7 < np.std(found) < 1.3
 
+    @pytest.mark.slow
     def test_no_false_alarm(self):
         with warnings.catch_warnings():
             warnings.simplefilter("error", pdrisk.DoubtfulReleaseWarning)

@@ -275,7 +275,10 @@ class TestCrosstab:
 class TestShares:
     """Shares with Fieller's intervals, of what was measured together."""
 
-    @pytest.mark.parametrize("normalize", [["region"], ["sex"], "all"])
+    @pytest.mark.parametrize(
+        "normalize",
+        [["region"], pytest.param(["sex"], marks=pytest.mark.slow), pytest.param("all", marks=pytest.mark.slow)],
+    )
     def test_coverage(self, normalize):
         keys = {"region": KEYS["region"][:3], "sex": KEYS["sex"]}
         people = listed(FRAME, BY[:2], keys)

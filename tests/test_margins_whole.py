@@ -170,7 +170,9 @@ class TestWholeTable:
             assert cells.min() >= 0
             assert cells.sum() == max(np.rint(found[()]).item(), 0)
 
-    @pytest.mark.parametrize(("sizes", "n"), [((20, 8), 3000), ((6, 5, 4), 800), ((3, 12, 3, 4), 1500)])
+    @pytest.mark.parametrize(
+        ("sizes", "n"), [((20, 8), 3000), ((6, 5, 4), 800), pytest.param((3, 12, 3, 4), 1500, marks=pytest.mark.slow)]
+    )
     @pytest.mark.parametrize("eps", [0.1, 0.6, 2.0])
     def test_bias_of_the_total_and_one_way_margins_is_at_most_two_standard_errors(self, sizes, n, eps):
         random, k, times = np.random.default_rng(n), len(sizes), 40

@@ -169,7 +169,7 @@ def test_chosen_points_with_their_intervals(asked, k):
     assert 0.3 < worst_division(chosen_losses(k, loss), k, LISTED) <= 1
 
 
-@pytest.mark.parametrize("k", [2, MOST])
+@pytest.mark.parametrize("k", [2, pytest.param(MOST, marks=pytest.mark.slow)])
 def test_quantiles_drawn_together(k, coarse, monkeypatch):  # noqa: F811 - the fixture
     """Every outcome of the recursion, with its exact chance."""
     outcomes, asked = Outcomes(monkeypatch), Median(whole=True)
