@@ -140,10 +140,11 @@ class TestText:
         found = json.loads(text_of(PLANS["selection"]))
         golden = [
             "pdrisk plan", 1,
-            ["Selection", ["Scan", "t", [["age", [["int", "-9"]]]]],
-             [["age", ["column", "age"]], ["sex", ["column", "sex"]]],
-             [["Operation", ">", [["column", "age"], ["constant", ["int", "1"]]]]], ["pid"]],
-            [], [], [[["column", "age"], ["column", "sex"], None]], ["Measured"], [], "UTC",
+            ["Selection", ["Scan", "t", ["list", ["list", "age", ["list", ["int", "-9"]]]]],
+             ["list", ["list", "age", ["column", "age"]], ["list", "sex", ["column", "sex"]]],
+             ["list", ["Operation", ">", ["list", ["column", "age"], ["constant", ["int", "1"]]]]], ["list", "pid"]],
+            ["list"], ["list"], ["list", ["list", ["column", "age"], ["column", "sex"], None]], ["list", "Measured"],
+            ["list"], "UTC",
         ]  # fmt: skip
         assert found == golden
 

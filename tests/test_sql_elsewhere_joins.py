@@ -316,6 +316,18 @@ def test_on_spark(duck):
     spark.stop()
 
 
+@pytest.mark.parametrize("condition", ["m > 5", "NOT m < 5", "m IS NULL"])
+def test_a_median_between_infinities_is_missing(condition):
+    """Of one person with both infinities: halfway there is no number, which to engines is above all others."""
+    con = duckdb.connect()
+    con.execute("CREATE TABLE v AS SELECT * FROM (VALUES (1, '-inf'::DOUBLE), (1, 'inf'::DOUBLE)) AS t (pid, x)")
+    elsewhere = Elsewhere(con, POSTGRES, {"v": {"pid": "INTEGER", "x": "DOUBLE"}})
+    median = "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)"
+    query = f"SELECT COUNT(*) AS c FROM (SELECT pid, {median} AS m FROM v GROUP BY pid) AS own WHERE {condition}"
+    found = [elsewhere.sql(query, person="pid"), pdrisk.sql(query, con, eps=1, person="pid", curator=True)]
+    assert [each["c_n"].item() for each in found] == [int(condition == "m IS NULL")] * 2
+
+
 @needs_server
 class TestOnAServer:
     def test_a_dataset_of_several_tables(self, server, duck):
@@ -324,6 +336,12 @@ class TestOnAServer:
         wanted = pdrisk.sql(C18, duck, curator=True, **options_of(C18))
         found = data.sql(C18, eps=1, keys=["ZH", "BE", "GE", "TI"], curator=True, groups=1)
         pd.testing.assert_frame_equal(not_drawn(found), not_drawn(wanted))
+
+    @pytest.mark.parametrize("text", ["", "abc", "12"])
+    def test_texts_that_are_written_out_and_are_no_numbers(self, server, text):
+        """No failure, since it would come after the payment: as in a column they are missing."""
+        query = f"SELECT COUNT(*) AS c FROM wards WHERE floor < CAST('{text}' AS INTEGER)"
+        assert pdrisk.sql(query, server, eps=1, curator=True)["c_n"].item() == (5 if text == "12" else 0)
 
     def test_ids_of_two_types(self, server):
         """A decimal and a float are compared as floats, which could make one person of two."""

@@ -72,8 +72,10 @@ def _written(value: Any) -> Any:
             return ["column", value.name]
         case Constant():  # whatever a parameter is called
             return ["constant", _written(value.value)]
-        case tuple() | list() | frozenset() | set():
-            return [_written(each) for each in value]
+        case tuple() | list():
+            return ["list", *map(_written, value)]
+        case frozenset() | set():
+            return ["set", *sorted(map(_written, value), key=json.dumps)]
     if dataclasses.is_dataclass(value):
         own = {each.name: _written(getattr(value, each.name)) for each in dataclasses.fields(value)}
         return [type(value).__name__, *(own[name] for name in own if name not in _SAID_ELSEWHERE)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal, localcontext
 from typing import Any, Final
 
 from pdrisk.engines.sql.compiler.comparisons import without_nan
@@ -175,17 +176,23 @@ def _power(dialect: Dialect, name: str, values: Sequence[Value], constants: Sequ
         refuse(dialect, f"{name}() with an exponent that is not written out, or not above 0")
     x, number = as_double(dialect, without_nan(dialect, values[0])), dialect.number
     is_whole, is_odd = float(exponent).is_integer(), exponent % 2 == 1
-    # A step inwards: the roots of the ends are rounded.
-    most = math.nextafter(LARGEST ** (1 / exponent), 0) if exponent >= 1 else math.inf
-    least = math.nextafter(5e-324 ** (1 / exponent), 1) if exponent >= 1 else 0.0
+    most = _root(LARGEST, exponent, 0.0) if exponent >= 1 else math.inf
+    least = _root(5e-324, exponent, 1.0) if exponent >= 1 else 0.0
     size = dialect.call("ABS", x)
     beyond = f"CASE WHEN {x} < {number(0.0)} THEN {dialect.negative(dialect.infinity)} ELSE {dialect.infinity} END"
     arms = [
+        *([] if is_whole else [f"WHEN {x} BETWEEN {number(-LARGEST)} AND {number(-5e-324)} THEN NULL"]),
         f"WHEN {size} >= {number(most)} THEN {beyond if is_odd else dialect.infinity}",
-        *([] if is_whole else [f"WHEN {x} < {number(0.0)} THEN NULL"]),
         f"WHEN {size} <= {number(least)} THEN {number(0.0)}",
     ]
     return Value(checked(f"(CASE {' '.join(arms)} ELSE {dialect.call('POWER', x, number(float(exponent)))} END)"))
+
+
+def _root(value: float, exponent: float, inwards: float) -> float:
+    """The root, two floats further inwards: it and a power are rounded, and one float moves a power by one or more."""
+    with localcontext(prec=60):
+        root = float((Decimal(value).ln() / Decimal(exponent)).exp())
+    return math.nextafter(math.nextafter(root, inwards), inwards)
 
 
 def _angle(dialect: Dialect, name: str, values: Sequence[Value], constants: Sequence[Any]) -> Value:  # noqa: ARG001

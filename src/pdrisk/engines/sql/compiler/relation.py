@@ -258,7 +258,9 @@ def _aggregated(dialect: Dialect, asked: Aggregated, rows: RowSQL) -> Value:
         return Value(checked(_total(dialect, asked, number, kept)))
     one = _if(kept, _same(dialect, Value(as_double(dialect, number))).sql)
     if asked.function == "quantile":
-        return Value(checked(dialect.quantile(one, asked.q)))
+        return Value(
+            checked(dialect.quantile(one, asked.q)), clean=number.span is not None
+        )  # between infinities it is NaN
     ends = dialect.number(-MOST_SQUARED), dialect.number(MOST_SQUARED)
     return Value(checked(dialect.spread(SPREADS[asked.function], dialect.clamped(one, *ends))))
 

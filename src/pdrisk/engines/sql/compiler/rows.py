@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -349,7 +350,8 @@ class RowSQL:
     def _is_of_records(node: Node) -> bool:
         """Whether `folded` cannot give its value."""
         return has_column(node) or any(
-            isinstance(part, Case | Cast | Call) or (isinstance(part, Constant) and part.value is None)
+            isinstance(part, Case | Cast | Call)
+            or (isinstance(part, Constant) and (part.value is None or (part != node and isinstance(part.value, date))))
             or (isinstance(part, Operation) and part.symbol == "coalesce")
             for part in below(node)
         )  # fmt: skip

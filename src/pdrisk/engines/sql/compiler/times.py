@@ -20,6 +20,7 @@ US: Final = UNITS["us"]
 FIRST, END = -62_135_596_800_000_000, 253_402_300_800_000_000  # the years 1 and 10000, in microseconds since 1970
 PER_DAY: Final = UNITS["D"] // US
 MOST_DAYS: Final = 3_700_000  # between the ends of the calendar
+DAYS_OF_MONTH, YEAR = 146_097 / 4800, 366
 SECONDS: Final = {"day": 86_400, "hour": 3600, "minute": 60, "second": 1}
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS: Final = (
@@ -97,13 +98,20 @@ def moved(dialect: Dialect, time: Value, interval: Sequence[Any]) -> Value:
         refuse(dialect, "an interval of more than 10,000 years")
     sql = time.sql
     if months:
-        whole = days_since(dialect, time)
+        whole = dialect.bound(days_since(dialect, time), lambda day: _within_reach(dialect, day, months))
         within = dialect.infix(sql, "-", dialect.infix(whole, "*", dialect.whole(PER_DAY)))
         day = dialect.days_since(dialect.add_months(dialect.day(whole), months))
         sql = dialect.infix(dialect.infix(day, "*", dialect.whole(PER_DAY)), "+", within)
     if days or rest:
         sql = dialect.infix(sql, "+", dialect.whole(days * PER_DAY + rest))
     return _within_calendar(dialect, sql)
+
+
+def _within_reach(dialect: Dialect, day: str, months: int) -> str:
+    """A day, NULL where so many months later is outside of the years 1 to 9999 by more than a year."""
+    later = round(months * DAYS_OF_MONTH)
+    ends = (dialect.whole(end // PER_DAY - later + spare) for end, spare in ((FIRST, -YEAR), (END, YEAR)))
+    return "(CASE WHEN {} BETWEEN {} AND {} THEN {} END)".format(day, *ends, day)
 
 
 def days_later(dialect: Dialect, day: Value, number: Value, symbol: str) -> Value:

@@ -45,8 +45,6 @@ WIDEST: Final = 2**126  # a product of two may be so large, and is compared with
 BIGINT: Final = 2**63 - 1
 FEW: Final = 2**53  # a DOUBLE holds every whole number up to here
 LONGEST: Final = 2_000_000  # letters of one expression
-EPOCH: Final = pd.Timestamp(0)
-MICROSECOND: Final = pd.Timedelta(1, "us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +138,7 @@ def literal(dialect: Dialect, value: Any) -> Value:
     if isinstance(value, str):
         return Value(text_literal(dialect, value), TEXT)
     if isinstance(value, dt.date):
-        moment = pd.Timestamp(value)
-        ticks = (moment - EPOCH) // MICROSECOND
+        ticks = int(np.datetime64(value, "us").astype(np.int64))
         is_day = not isinstance(value, dt.datetime)
         return Value(dialect.whole(ticks), DATE, (ticks, ticks), UNITS["us"], is_day=is_day)
     if isinstance(value, Decimal):

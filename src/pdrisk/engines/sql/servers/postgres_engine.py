@@ -160,7 +160,7 @@ class PostgresDialect(Dialect):
         return f"(SELECT {body(name)} FROM (SELECT {value} AS {name} OFFSET 0) AS bound)"
 
     def of_text(self, value: str, to: str) -> str:  # noqa: D102
-        return f"CAST({value} AS {to})"
+        return f"CAST(CAST({value} AS TEXT) AS {to})"  # a literal alone is cast before any CASE is looked at
 
     def matches(self, value: str, pattern: str) -> str:  # noqa: D102
         return f"({value} ~ {self.text(f'^(?:{pattern})$')})"

@@ -100,7 +100,7 @@ class SparkDialect(Dialect):
         return "(CASE WHEN {} < {} THEN {} ELSE {} END)".format(value, self.number(0.0), *sides)
 
     def matches(self, value: str, pattern: str) -> str:  # noqa: D102
-        return self.call("RLIKE", value, self.text(f"^(?:{pattern})$"))
+        return self.call("RLIKE", value, self.text(rf"^(?:{pattern})\z"))
 
     def cased(self, how: str, value: str) -> str:
         """Each letter by itself: Spark's own functions make two of some, and look at those around others."""
