@@ -181,6 +181,12 @@ class TestIntervals:
         assert "of 1 noisy answer)" in repr(people + 1)
         assert isinstance(total / people, type(total + 1))
 
+    def test_of_nothing_divided_by_nothing(self, total):
+        """Whatever it is; not a failure, which in SQL would come after the payment."""
+        nothing = total - total
+        for quotient in (nothing / nothing, 1 / nothing, total / nothing):
+            assert quotient.interval() == (-math.inf, math.inf)
+
     def test_repr_of_a_zero(self):
         assert _shown(math.nextafter(0.0, -1.0)) == _shown(0.0) == "0"  # an exact end is moved by one float
         assert _shown(-1.5) == "-1.5"

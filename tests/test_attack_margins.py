@@ -125,6 +125,22 @@ ASKED = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(("rows", "groups"), [(2, 3), (2, 6), (3, None)])
+def test_success_against_the_total_alone(rows, groups):
+    """In a margin all rows of a person may be in one cell, however many groups they are in: the best test of it."""
+    frame, change = FEW.assign(pid=np.arange(len(FEW))), rows * (groups or 1)
+    options = {} if groups is None else {"groups": groups}
+    shares = {tuple(BY): 0.01, (): 0.99}
+    table = frame.dprisk.count(
+        success=0.7, by=BY, keys=KEYS, margins=[[]], allot=shares, person="pid", rows=rows, whole=False, **options
+    )
+    total = table["eps"].iloc[0] * 0.99
+    steps = np.arange(-4000, 4001)
+    law = np.exp(-np.abs(steps) * total / change)
+    success = 0.5 + np.abs(law - np.roll(law, change)).sum() / law.sum() / 4
+    assert 0.66 < success <= 0.7
+
+
 class TestReplay:
     """With the noise of a neighbour all that is shown is the same, and what differs under it costs at most eps."""
 

@@ -170,6 +170,39 @@ class TestOneState:
         with pytest.raises(pdrisk.ParameterError, match="different states"):
             pdrisk.consistent([tables[0], owned["second"].count(eps=1, by="sex")])
 
+    def test_columns_of_another_meaning(self, tmp_path):
+        ledger = Ledger(tmp_path / "budget.db", dataset="survey", eps=9)
+        data = pdrisk.Dataset(FRAME, name="survey", keys=KEYS, version="first", ledger=ledger)
+        listed = {"k": [True, False]}
+        first = data.assign(k="hours > 30").count(eps=1, by="k", keys=listed)
+        same = data.assign(k="hours > 30").count(eps=1, by=["k", "sex"], keys=listed)
+        other = data.assign(k="hours > 29.9").count(eps=1, by=["k", "sex"], keys=listed)
+        assert len(pdrisk.consistent([first, same])) == 2
+        with pytest.raises(pdrisk.ParameterError, match="column k of table 1 is computed otherwise in table 2"):
+            pdrisk.consistent([first, other])
+
+    def test_other_codes_for_missing_values(self, tmp_path):
+        ledger = Ledger(tmp_path / "budget.db", dataset="survey", eps=9)
+        options = {"name": "survey", "keys": KEYS, "version": "first", "ledger": ledger}
+        some = pdrisk.Dataset(FRAME, **options, missing={"sex": [KEYS["sex"][0]]})
+        tables = [some.count("sex", eps=1, by="region"), pdrisk.Dataset(FRAME, **options).count("sex", eps=1)]
+        with pytest.raises(pdrisk.ParameterError, match=r"column sex of table 1 .* other codes"):
+            pdrisk.consistent(tables)
+
+    def test_one_draw_in_two_orders_counts_once(self):
+        table = FRAME.dprisk.count(eps=1, by=["region", "sex"], keys=KEYS, measured=True)
+        widths = [
+            (found["high"] - found["low"]).mean()
+            for other in (table.copy(), table.iloc[::-1], table.sort_values("value"))
+            for found in pdrisk.consistent([table, other], same_data=True)
+        ]
+        assert widths == pytest.approx([widths[0]] * 6)
+
+    def test_tables_with_margins_in_another_order(self):
+        table = FRAME.dprisk.count(eps=1, by=["region", "sex"], keys=KEYS, margins=True, measured=True)
+        with pytest.raises(pdrisk.ParameterError, match=r"as it was returned\.$"):
+            pdrisk.consistent([table.sort_values("value"), FRAME.dprisk.count(eps=1)], same_data=True)
+
     def test_nothing_is_read_or_paid(self, tmp_path, monkeypatch):
         ledger = Ledger(tmp_path / "budget.db", dataset="survey", eps=2)
         with ledger:

@@ -292,6 +292,16 @@ class TestShares:
             assert ((table["low"] <= table["value"]) & (table["value"] <= table["high"])).all()
         assert 0.94 - 0.03 < np.mean(held) < 0.99
 
+    @pytest.mark.parametrize("normalize", [["region"], ["sex"], "all"])
+    def test_they_add_up_to_one_among_few_people(self, normalize):
+        """Also where single ones would be below 0 or above 1."""
+        for _ in range(30):
+            shares = FRAME.iloc[:40].dprisk.count(eps=0.5, by=BY[:2], keys=KEYS, normalize=normalize)
+            known = shares["value"][shares["value"].notna()]
+            sums = known.sum() if normalize == "all" else known.groupby(level=normalize).sum()
+            assert np.allclose(sums, 1)
+            assert ((known >= 0) & (known <= 1)).all()
+
     def test_of_nobody(self):
         table = FRAME.dprisk.count(
             eps=5, by=BY[:2], keys=KEYS, normalize=["region"], where="age > 99", margins=[["sex"]]

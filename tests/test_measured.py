@@ -154,6 +154,19 @@ class TestLedger:
         assert measured.law.rounding == 3.5
         assert form_of(measured).reach(0.95)[0] == 3 + 3  # of the noise, and of whole numbers rounded to sevens
 
+    @pytest.mark.parametrize("policy", [{"round_to": {"count": 1000}}, {"refuse_statistics": ["sum"]}])
+    def test_means_do_not_tell_what_the_owner_rounds_or_refuses(self, tmp_path, policy):
+        """Their counts and sums."""
+        ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="survey", eps=20, policy=policy)
+        with ledger:
+            mean = FRAME.dprisk.mean("x", eps=5, **X)
+            both = FRAME.dprisk.agg({"x": ["count", "mean"]}, eps=5, bounds={"x": (0, 5)}, measured=True)
+            with pytest.raises(pdrisk.PolicyError, match="made of counts and sums"):
+                FRAME.dprisk.mean("x", eps=5, margins=True, **X, **GROUPS)
+        assert mean.measured is None
+        assert measurements_of(both) == [None, None]  # of one release
+        assert mean.interval()[0] <= mean.value <= mean.interval()[1]
+
     def test_what_is_withheld_has_none(self, tmp_path):
         d = self.data(tmp_path, least_group={"size": 1000, "eps": 1})
         assert d.count(eps=1).measured is None

@@ -92,6 +92,9 @@ class Answer:
         The columns of all tables, "" of a single number, that were adjusted to each other after they were published.
     state : str or None
         The dataset and the version of the data that are asked, where a ledger pays for a Dataset with ``version=``.
+    meanings : dict or None
+        With ``state``, how each column that is read is computed, and which codes stand for missing values; "" of one
+        as it is stored.
     measured_tables : dict or None
         Of a table with margins and one statistic, what was drawn of each measured table, by its ``axes``.
     measured : dict or None
@@ -137,6 +140,7 @@ class Answer:
     share_of: str | None = None
     adjusted: tuple[str, ...] = ()
     state: str | None = None
+    meanings: dict[str, str] | None = None
     measured_tables: dict[str, Any] | None = None
     measured: dict[str, Any] | None = None
     sums: bool = False

@@ -13,6 +13,7 @@ from pdrisk._answer.arithmetic.measured import Measurements
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._core.margins.components import Axes, margin, product
 from pdrisk._core.margins.least_squares import MeasuredMargins
+from pdrisk._core.margins.nonnegative import on_simplex
 from pdrisk._core.margins.summaries import summary_of_margin
 from pdrisk._core.margins.whole import whole_table
 from pdrisk._core.once import once
@@ -223,12 +224,15 @@ class ShareAnswers(MarginAnswers):
 
     @once
     def values(self) -> FloatArray:
-        """The shares, within [0, 1]; NaN where the margin is not above 0."""
+        """The shares: the nearest ones of at least 0 that add up to 1; NaN where the margin is not above 0."""
         found = []
         for axes in self.estimates.margins.tables:
             parts, wholes = self._parts(axes)
             share = np.divide(parts, wholes, out=np.full(parts.shape, np.nan), where=wholes > 0)
-            found.append(np.clip(share, 0.0, 1.0))
+            order = np.argsort(self.estimates.cells_within(axes, self._within(axes)), kind="stable")
+            rows = product(self.estimates.margins.grid.sizes, self._within(axes))
+            share[order] = on_simplex(share[order].reshape(rows, -1), 1.0).reshape(-1)
+            found.append(share)
         return np.concatenate(found)
 
     def _interval(self, level: float) -> tuple[FloatArray, FloatArray]:

@@ -45,6 +45,8 @@ class NoisyAnswers:
         `Query.mu2_at` of its release; None: that of any answer for this eps.
     draw : str
         Identity of what was drawn, which lines of one release share.
+    hides_parts : bool
+        As in `Policy`: then an answer that is computed of several numbers is opaque.
     """
 
     mechanism: Mechanism
@@ -55,6 +57,7 @@ class NoisyAnswers:
     selection: PartitionSelection | None = None
     mu2: Fraction | None = None
     draw: str = field(default_factory=new_draw)
+    hides_parts: bool = False
 
     @property
     def eps(self) -> float:
@@ -94,7 +97,7 @@ class NoisyAnswers:
     def measurements(self) -> Measurements | None:
         """What was drawn, uncut, with its law; None where the answer is opaque, or nothing of it may be let out."""
         law = self.mechanism.law(self.drawn)
-        if law is None:
+        if law is None or (self.hides_parts and law.numbers > 1):
             return None
         found = Measurements.of(law, self.drawn, self.draw)
         return found if self.rounded_to is None else found.rounded(self.rounded_to)

@@ -29,6 +29,7 @@ from pdrisk._mechanisms import Drawn, Mechanism, calibrated, discrete_laplace
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk._model.arguments import checked_flag
+from pdrisk._model.plain import plain_label
 from pdrisk._model.query import UNIT, Line, Query
 from pdrisk.engines.base import Engine, Origin, Reading
 from pdrisk.errors import DoubtfulReleaseWarning, LedgerError, NoisyReleaseWarning, ParameterError
@@ -139,7 +140,16 @@ class Results:
             AnswerLine.of(self.query, at, each.noisy, None if names is None else names[at], one=one)
             for at, each in enumerate(self.releases)
         )
-        return replace(Answer.of(self.query, lines, self.extra, self.least_group, self.mu), state=self.state)
+        meanings = None if self.state is None else _meanings(self.query)
+        said = Answer.of(self.query, lines, self.extra, self.least_group, self.mu)
+        return replace(said, state=self.state, meanings=meanings)
+
+
+def _meanings(query: Query) -> dict[str, str]:
+    """What the columns of a query mean: as in `Answer`."""
+    found = {str(plain_label(column)): "" for column in query.reads}
+    found |= {str(plain_label(column)): repr(codes) for column, codes in query.missing.items()}
+    return found | {each.name: each.canonical for each in query.derived}
 
 
 def released(
@@ -212,6 +222,7 @@ def released(
                     query.selection,
                     costs[query.releases[at]],
                     draws[query.releases[at]],
+                    rules.hides_parts,
                 ),
                 about,
             )

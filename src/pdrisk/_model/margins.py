@@ -220,7 +220,7 @@ def _divisor(grid: Grid, normalize: object) -> Axes:
 
 def checked_tables(grid: Grid, margins: object) -> tuple[Axes, ...]:
     """The sets of axes of the published tables, larger ones first."""
-    if margins is True:
+    if isinstance(margins, bool | np.bool_) and margins:
         found = subsets(grid.axes)
     elif isinstance(margins, list):
         found = [grid.axes, *(_axes(grid, each, "margins") for each in islice(margins, 2**MOST_COLUMNS + 1))]
@@ -284,7 +284,10 @@ def _given(grid: Grid, tables: tuple[Axes, ...], allot: Mapping[Any, object]) ->
         found[axes] = as_written("a share of allot", plain)
     total = sum(found.values(), Fraction(0))
     if total != 1:
-        raise ParameterError(f"the shares of allot must add up to 1, but add up to {float(total):g}.")
+        raise ParameterError(
+            f"the shares of allot must add up to 1, but add up to {float(total)!r}: thirds are Fraction(1, 3), and "
+            'equal shares allot="even".'
+        )
     if not found.get(grid.axes):
         raise ParameterError(
             f"allot gives nothing to the cells, by {_called(grid, grid.axes)}: without a share of eps they are not "

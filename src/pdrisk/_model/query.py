@@ -231,12 +231,16 @@ class Query:
         Without declared bounds that of any answer for the same eps.
         """
         if self.margins is not None:
-            alone = replace(self, margins=None)
-            return sum((alone.mu2_at(line, eps * share) for _, share in self.margins.shares), Fraction(0))
+            parts = ((axes != self.margins.grid.axes, eps * share) for axes, share in self.margins.shares)
+            return sum((self._mu2_of(line, part, apart=apart) for apart, part in parts), Fraction(0))
+        return self._mu2_of(line, eps, apart=self.unit.overall)
+
+    def _mu2_of(self, line: int, eps: Fraction, *, apart: bool) -> Fraction:
+        """That of one draw for each group; ``apart``: whether all of a person may be in one, as in a margin."""
         if self.lines[line].statistic.bounded and self.lines[line].universe is None:
             return squared(mu_of_pure(float(eps)))
         mechanism, weight = self.mechanism(line, eps=eps), self.weight(line, eps)
-        return mechanism.mu2_of(weight, self.unit.groups, apart=self.unit.overall)
+        return mechanism.mu2_of(weight, self.unit.groups, apart=apart or self.unit.overall)
 
     @property
     def mu2(self) -> Fraction:

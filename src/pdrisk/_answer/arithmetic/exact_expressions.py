@@ -248,7 +248,7 @@ def _interval(expression: Expression, level: float) -> Ends:
     if smooth is not None and smooth.sure.all():
         return smooth.interval(level)
     atoms = _atoms(expression)
-    box = _box(expression, 1 - (1 - level) / len(atoms))
+    box = _box(expression, 1 - (1 - level) / max(len(atoms), 1))  # none is noisy where noise cancels
     if smooth is None or not smooth.sure.any():
         return box
     low, high = smooth.interval(level)

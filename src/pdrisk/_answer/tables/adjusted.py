@@ -83,8 +83,8 @@ class AdjustedTables:
         seen = set()
         for each in given:
             measured = each.measured
-            if measured is None or (name := (measured.draw, measured.cells.tobytes())) in seen:
-                continue  # the same numbers once more tell nothing new
+            if measured is None or (name := (measured.draw, np.sort(measured.cells).tobytes())) in seen:
+                continue  # the same numbers once more, in whatever order, tell nothing new
             seen.add(name)
             own = _in_grid(each, measured.numbers, grid), measured.variance, float(measured.law.scale)
             draws.setdefault(axes_of(each, grid), []).append(own)

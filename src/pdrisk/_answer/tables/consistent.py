@@ -25,6 +25,7 @@ from pdrisk._mechanisms.laws.law import Law
 from pdrisk._model.arguments import checked_flag
 from pdrisk._model.margins import ALL, MOST_WHOLE, Grid
 from pdrisk._model.plain import plain_label
+from pdrisk._printing import printable
 from pdrisk.errors import ColumnTypeError, DoubtfulReleaseWarning, ParameterError
 
 __all__ = ["consistent"]
@@ -217,6 +218,13 @@ def _check_alike(given: Sequence[_Published], same_data: bool) -> None:
             )
     if same_data:
         return
+    for number, each in enumerate(given[1:], start=2):
+        ours, theirs = first.said.meanings or {}, each.said.meanings or {}
+        if other := next((name for name in ours.keys() & theirs.keys() if ours[name] != theirs[name]), None):
+            raise ParameterError(
+                f"the column {printable(other)} of table 1 is computed otherwise in table {number}, or has other "
+                "codes for missing values: pass tables of one meaning."
+            )
     states = {each.said.state for each in given}
     if None in states or len(states) > 1:
         several = (

@@ -127,10 +127,11 @@ def measurements_of(table: pd.DataFrame) -> list[Measurements | None]:
     indexes = (table.index, table.columns) if said.measured.get("wide") else (table.index,)
     if said.measured["digest"] == digest_of(*indexes):
         return found
-    if DRAW not in table:
+    if DRAW not in table or said.tables:
+        hint = "." if said.tables else ", or ask with measured=True, so that each row holds its own."
         raise ParameterError(
             "the rows of this table were edited, so pdrisk does not know which measurement belongs to which: pass it "
-            "as it was returned, or ask with measured=True, so that each row holds its own."
+            f"as it was returned{hint}"
         )
     return _of_columns(table, found)
 

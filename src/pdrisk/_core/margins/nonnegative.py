@@ -22,14 +22,15 @@ def on_simplex(values: FloatArray, total: float) -> FloatArray:
 
     Parameters
     ----------
-    values : ndarray of float64, shape (n,)
+    values : ndarray of float64, shape (..., n)
+        Each row by itself; one with NaN becomes NaN.
     total : float
         At least 0.
     """
-    falling = np.sort(values)[::-1]
-    surplus = (np.cumsum(falling) - total) / np.arange(1, len(values) + 1)
-    last = int(np.flatnonzero(falling >= surplus)[-1])
-    return np.maximum(values - surplus[last], 0.0)
+    falling = np.sort(values, axis=-1)[..., ::-1]
+    surplus = (np.cumsum(falling, axis=-1) - total) / np.arange(1, values.shape[-1] + 1)
+    last = (falling >= surplus).sum(axis=-1, keepdims=True) - 1
+    return np.maximum(values - np.take_along_axis(surplus, last, axis=-1), 0.0)
 
 
 def rounded_sum(values: FloatArray, total: int) -> IntArray:

@@ -170,9 +170,18 @@ class Policy:
         """Least number of people of a line; None for a search for bounds, which is about no group."""
         return self.least_group if line.statistic.name in ABOUT_A_GROUP else None
 
+    @property
+    def hides_parts(self) -> bool:
+        """Whether the numbers that an answer is made of, such as the sum and count of a mean, may not be let out."""
+        return bool(self.round_to or self.refuse_statistics)
+
     def base_of(self, statistic: Statistic) -> float | None:
         """Base to which answers of a statistic are rounded: the coarsest of those for its names."""
         return max((base for name, base in self.round_to if name in _names_of(statistic)), default=None)
+
+
+def _is_one_number(line: Line) -> bool:
+    return bool(_names_of(line.statistic) & {"count", "sum"})
 
 
 def _names_of(statistic: Statistic) -> set[str]:
@@ -258,6 +267,11 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
         raise PolicyError(
             f"{asked} with margins: the owner has answers rounded, and rounded cells do not add up to their margins. "
             "Ask about each set of groups in a question of its own."
+        )
+    if query.margins is not None and policy.hides_parts and any(not _is_one_number(line) for line in query.lines):
+        raise PolicyError(
+            f"{asked} with margins: they are made of counts and sums, and the owner has some statistics rounded or "
+            "refused. Ask about each set of groups in a question of its own."
         )
     if query.is_opaque and policy.refuse_columns:
         raise PolicyError(
