@@ -18,7 +18,7 @@ KEYS = {"region": ["north", "south", "west"], "sex": ["f", "m"], "age": [1, 2, 3
 RANDOM = np.random.default_rng(0)
 FRAME = pd.DataFrame(
     {name: RANDOM.choice(keys, 2000) for name, keys in KEYS.items()} | {"hours": RANDOM.normal(30, 8, 2000)}
-)
+).astype({"region": "string", "sex": "string"})
 
 
 def counts(*by, frame=FRAME, eps=1.0, **options):

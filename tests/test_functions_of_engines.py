@@ -486,7 +486,15 @@ LOOSE = (
 
 
 BATCH = 12
-EVERYTHING = [*NUMERIC, *TEXTS, *CASTS, *TIMES_OF, *CONDITIONS]
+# DuckDB before 2.0: logarithms of 0 are errors and so missing, round(inf, -2) is 0, and -0.5 is no UTINYINT.
+OTHERWISE_BEFORE_2 = {
+    "round(x, -2)", "ln(x)", "ln(small)", "log(small)", "log2(x)", "log10(small)", "TRY_CAST(x AS UTINYINT)",
+}  # fmt: skip
+EVERYTHING = [
+    text
+    for text in (*NUMERIC, *TEXTS, *CASTS, *TIMES_OF, *CONDITIONS)
+    if duckdb.__version__ >= "2" or text not in OTHERWISE_BEFORE_2
+]
 
 
 @pytest.mark.whole

@@ -35,7 +35,7 @@ def made(n=900, seed=0):
             "age": random.integers(1, 5, n),
             "hours": random.integers(0, 60, n).astype(float),
         }
-    )
+    ).astype({"region": "string", "sex": "string"})
 
 
 FRAME = made()

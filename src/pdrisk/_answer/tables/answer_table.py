@@ -78,8 +78,12 @@ def wide_table(table: pd.DataFrame) -> pd.DataFrame:
     said = Answer.from_attrs(table.attrs)
     assert said is not None
     rows, columns = (table.index.get_level_values(at) for at in range(2))
-    values = table["value"].astype("Int64") if said.delta else table["value"]  # combinations that are not shown are NA
-    wide = values.unstack(sort=False).reindex(index=rows.unique(), columns=columns.unique())
+    index, across = rows.unique(), columns.unique()
+    place = np.full(len(index) * len(across), -1)
+    place[index.get_indexer(rows) * len(across) + across.get_indexer(columns)] = np.arange(len(table))
+    values = table["value"].reset_index(drop=True).reindex(place).to_numpy().reshape(len(index), -1)
+    wide = pd.DataFrame(values, index, across)  # placed by hand: pandas before 3.0 mixes up rows in unstack(sort=False)
+    wide = wide.astype("Int64") if said.delta else wide  # combinations that are not shown are NA
     headings = tuple(plain_label(label) for label in wide.columns)
     measured = wide_said(said, table.index, wide)
     return replace(
