@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import pdrisk
@@ -68,6 +69,8 @@ class TestQuality:
                 call(FRAME)
             with pytest.raises(pdrisk.ColumnTypeError, match="not of type int"):
                 call(3)
+            with pytest.raises(pdrisk.ColumnTypeError, match=r"a pandas DataFrame .* not of type polars\.DataFrame"):
+                call(pl.DataFrame({"n": [1]}))
             with pytest.raises(pdrisk.ParameterError, match="no noise intervals"):
                 call(counts()[["value"]])
             query = "SELECT g, COUNT(*) AS n, AVG(x) AS m FROM t GROUP BY g"

@@ -148,7 +148,9 @@ def _intervals(table: pd.DataFrame) -> tuple[FloatArray, FloatArray, FloatArray]
 
 def _check(table: pd.DataFrame) -> None:
     if not isinstance(table, pd.DataFrame):
-        raise ColumnTypeError(f"a table is a DataFrame that pdrisk returned, not of type {type(table).__name__}.")
+        library = type(table).__module__.partition(".")[0].removeprefix("builtins")
+        kind = f"{library}.{type(table).__name__}".removeprefix(".")
+        raise ColumnTypeError(f"a table is a pandas DataFrame that pdrisk returned, not of type {kind}.")
     if Answer.from_attrs(table.attrs) is None:
         raise ParameterError(NO_ANSWER)
     if "value" in table and not set(table.columns) >= ENDS:
