@@ -168,6 +168,7 @@ class TestLedger:
     """A ledger pays eps once for all groups, and remembers each question about rows by itself."""
 
     FRAME = pd.DataFrame({"pid": np.repeat(np.arange(60), 4), "g": list("abca") * 60, "x": 5.0, "y": 5.0})
+    FRAME["g"] = FRAME["g"].astype("string")
 
     def test_pays_and_remembers(self, book):
         ledger = book(eps=5)
@@ -184,6 +185,7 @@ class TestLedger:
     def test_the_odometer_of_each_person(self, book, mechanism, shares):
         """Of rows in any groups: eps for k of them, and its share for fewer; by Laplace noise what they move."""
         frame = pd.DataFrame({"pid": [0, 1, 1, 2, 2, 2, 2, 2], "g": list("abbabcad"), "x": np.arange(8.0), "y": 1.0})
+        frame["g"] = frame["g"].astype("string")
         ledger = book(eps=5, policy={"curators": ["ann"]})
         how = {"by": "g", "keys": KEYS, "rows": 3, "mechanism": mechanism, "eps": 1}
         d = dataset_of(frame, ledger=ledger)
