@@ -39,6 +39,7 @@ def made(n=900, seed=0):
 
 
 FRAME = made()
+ROWS = FRAME.astype(object).where(FRAME.notna(), None).to_numpy().tolist()  # None where nothing is known
 
 
 def listed(frame, by, keys=KEYS):
@@ -442,7 +443,7 @@ class TestEveryEngine:
     def test_here(self, kind, same_draws):
         with duckdb.connect() as con:
             con.execute("CREATE TABLE people (region VARCHAR, sex VARCHAR, age BIGINT, hours DOUBLE)")
-            con.executemany("INSERT INTO people VALUES (?, ?, ?, ?)", FRAME.astype(object).to_numpy().tolist())
+            con.executemany("INSERT INTO people VALUES (?, ?, ?, ?)", ROWS)
             self.check(OPENED[kind](FRAME, con), same_draws)
 
     @needs_server
@@ -450,17 +451,14 @@ class TestEveryEngine:
         with database() as url, connected(url) as connection:
             connection.execute("CREATE TABLE people (region text, sex text, age bigint, hours double precision)")
             with connection.cursor() as cursor:
-                cursor.executemany(
-                    "INSERT INTO people VALUES (%s, %s, %s, %s)", FRAME.astype(object).to_numpy().tolist()
-                )
+                cursor.executemany("INSERT INTO people VALUES (%s, %s, %s, %s)", ROWS)
             self.check((connection, "people"), same_draws)
 
     @needs_spark
     @pytest.mark.slow
     def test_spark(self, same_draws):
         spark = session()
-        rows = FRAME.astype(object).where(FRAME.notna(), None).to_numpy().tolist()
-        made_ = spark.createDataFrame(rows, "region string, sex string, age bigint, hours double")
+        made_ = spark.createDataFrame(ROWS, "region string, sex string, age bigint, hours double")
         self.check(made_, same_draws)
 
 
