@@ -86,13 +86,20 @@ class SqliteStore:
         Another process may be making it just now.
         """
         since = time.monotonic()
-        while os.path.isfile(self._path) and os.path.getsize(self._path) == 0:
+        while os.path.isfile(self._path) and self._is_empty():
             if time.monotonic() > since + TRUNCATED_AFTER:
                 raise LedgerError(
                     f"{self.place} is a file of 0 bytes; nothing was answered. If it was cut off, restore it from a "
                     "copy; if there never was a ledger, delete it first."
                 )
             time.sleep(0.01)
+
+    def _is_empty(self) -> bool:
+        """Whether the file has 0 bytes: not once it is gone, as it may be from one moment to the next."""
+        try:
+            return os.path.getsize(self._path) == 0
+        except FileNotFoundError:
+            return False
 
     def _version(self, ask: Ask) -> int:
         """Version of the tables, 0 if there are none."""
