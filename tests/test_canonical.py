@@ -94,7 +94,7 @@ NEVER = {"names", "forgiving", "ordered", "given", "in_quotes", "qualifiers", "k
 
 
 def text_of(relation):
-    return canonical(relation, [], [], [[AGE, SEX, None]], ["Measured"], [], "UTC")
+    return canonical(relation, [], [], [[AGE, SEX, None]], ["numbers"], [], "UTC")
 
 
 def mutants(value):
@@ -143,7 +143,7 @@ class TestText:
             ["Selection", ["Scan", "t", ["list", ["list", "age", ["list", ["int", "-9"]]]]],
              ["list", ["list", "age", ["column", "age"]], ["list", "sex", ["column", "sex"]]],
              ["list", ["Operation", ">", ["list", ["column", "age"], ["constant", ["int", "1"]]]]], ["list", "pid"]],
-            ["list"], ["list"], ["list", ["list", ["column", "age"], ["column", "sex"], None]], ["list", "Measured"],
+            ["list"], ["list"], ["list", ["list", ["column", "age"], ["column", "sex"], None]], ["list", "numbers"],
             ["list"], "UTC",
         ]  # fmt: skip
         assert found == golden

@@ -19,7 +19,7 @@ from pdrisk.engines.sql.servers.duckdb_engine import fetched
 from pdrisk.engines.sql.summary.aggregates import Aggregates
 from pdrisk.engines.sql.summary.placing import Placing, Sums
 from pdrisk.engines.sql.summary.reading import read
-from pdrisk.engines.sql.summary.summary_plan import Measured, SummaryPlan
+from pdrisk.engines.sql.summary.summary_plan import Summarised, SummaryPlan
 
 UNIT = Universe(0.0, 1.0)
 SIZES = [2**32 - 1, 2**32, 2**32 + 1, 3 * 2**31, 2**33 - 2]
@@ -56,7 +56,7 @@ def test_two_sums_move_by_one_record_however_many_there_are(places, squares):
 
 
 def test_sql_tells_sums_of_places_as_far_as_64_bits_go():
-    part = Measured("x", UNIT, Needs(places=True, place_squares=True))
+    part = Summarised("x", UNIT, Needs(places=True, place_squares=True))
     plan = SummaryPlan("(SELECT 1.0 AS x) AS people", (), (), (), None, (part,))
     held = dict(Aggregates(plan, Placing(DuckDBDialect(), Sums.CASES), False).first())["places_0"]
     rows = f"SELECT CAST('{2**62}' AS BIGINT) AS k0 FROM "

@@ -2,16 +2,13 @@
 
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pytest
 
 import pdrisk
-from pdrisk._sql.syntax.languages import POSTGRES, SPARK
+from pdrisk._sql.syntax.languages import SPARK
 from pdrisk.errors import PdriskError
-from postgres_databases import connected, database, needs_server
-from test_sql_elsewhere import Elsewhere, Server
-from test_sql_elsewhere_joins import OF_POSTGRES, PEOPLE, PUBLIC, TABLES, filled
+from test_sql_elsewhere_joins import PEOPLE, PUBLIC, duck, other, server  # noqa: F401 - fixtures
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
 BOUNDS = {
@@ -69,37 +66,9 @@ def same(found, wanted):
     )
 
 
-@pytest.fixture(scope="module")
-def duck():
-    with duckdb.connect() as con:
-        for name, listed in filled(con, {}).items():
-            con.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(TABLES[name]))})", listed)
-        yield con
-
-
-@pytest.fixture(scope="module")
-def server():
-    with database() as url, connected(url) as con:
-        for name, listed in filled(con, OF_POSTGRES).items():
-            con.cursor().executemany(f"INSERT INTO {name} VALUES ({', '.join(['%s'] * len(TABLES[name]))})", listed)
-        con.commit()
-        yield con
-
-
-@pytest.fixture(params=["portable", "Spark's", pytest.param("PostgreSQL", marks=needs_server)])
-def other(request, duck):
-    if request.param == "PostgreSQL":
-        return Server(request.getfixturevalue("server"))
-    return Elsewhere(duck, {"portable": POSTGRES, "Spark's": SPARK}[request.param], TABLES)
-
-
-def spoken(other):
-    return other.language
-
-
-def test_of_what_duckdb_answers_others_answer_nearly_all(duck, other):
+def test_of_what_duckdb_answers_others_answer_nearly_all(duck, other):  # noqa: F811
     # Regular expressions by ~ are not Spark's, and weekdays have other numbers there.
-    asked = [query for query in QUERIES if not (spoken(other) is SPARK and (" ~ " in query or "(DOW " in query))]
+    asked = [query for query in QUERIES if not (other.language is SPARK and (" ~ " in query or "(DOW " in query))]
     wanted = {query: answered(lambda text, **own: pdrisk.sql(text, duck, **own), query) for query in asked}
     known = [query for query, answer in wanted.items() if answer is not None]
     assert len(known) >= 70

@@ -21,7 +21,7 @@ from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.engines.sql.dialects.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.servers.duckdb_engine import fetched
 from pdrisk.engines.sql.summary import reading
-from pdrisk.engines.sql.summary.summary_plan import Counted, Measured, SummaryPlan, sides_of
+from pdrisk.engines.sql.summary.summary_plan import Counted, Summarised, SummaryPlan, sides_of
 
 QUANTILES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 EVERYTHING = Needs(total=True, steps=True, ends=True, seconds=True, squares=True, windows=frozenset(QUANTILES))
@@ -114,7 +114,7 @@ class TestTruth:
     @pytest.mark.sampled(2)
     @given(rows=tables, universe=st.sampled_from(UNIVERSES), needs=needs_of)
     def test_listed_groups(self, dialect, con, rows, universe, needs):
-        parts = (Measured("x", universe, needs), Counted("x > 0.5"), Measured("x", UNIVERSES[0], EVERYTHING))
+        parts = (Summarised("x", universe, needs), Counted("x > 0.5"), Summarised("x", UNIVERSES[0], EVERYTHING))
         plan = SummaryPlan(rows_of(rows), (), (), ("g",), LISTED, parts)
         (found, counted, other), _ = read(con, plan, dialect=dialect)
         for at, key in enumerate(KEYS):
@@ -129,7 +129,7 @@ class TestTruth:
     def test_observed_groups_and_conditions(self, dialect, con, rows):
         universe = UNIVERSES[0]
         plan = SummaryPlan(
-            rows_of(rows), ("g <> 'c'",), ("x >= 0.5",), ("g",), None, (Measured("x", universe, EVERYTHING),)
+            rows_of(rows), ("g <> 'c'",), ("x >= 0.5",), ("g",), None, (Summarised("x", universe, EVERYTHING),)
         )
         (found,), (keys,) = read(con, plan, dialect=dialect)
         assert keys == sorted({g for _, g in rows if g in ("a", "b")})
@@ -141,7 +141,7 @@ class TestTruth:
     @pytest.mark.sampled(2)
     @given(rows=tables, universe=st.sampled_from(UNIVERSES))
     def test_the_pandas_engine_says_the_same(self, dialect, con, rows, universe):
-        plan = SummaryPlan(rows_of(rows), (), (), ("g",), LISTED, (Measured("x", universe, EVERYTHING),))
+        plan = SummaryPlan(rows_of(rows), (), (), ("g",), LISTED, (Summarised("x", universe, EVERYTHING),))
         (found,), _ = read(con, plan, dialect=dialect)
         column = np.array([math.nan if x is None else x for x, _ in rows], dtype=float)
         codes = np.array([KEYS.index(g) if g in KEYS else 4 for _, g in rows], dtype=np.int32)
@@ -159,7 +159,7 @@ class TestTruth:
 
     def test_nothing_is_asked_of_the_records(self, dialect, con):
         plan = SummaryPlan(
-            rows_of([(1.0, "a"), (None, "a")]), (), (), (), None, (Measured("x", UNIVERSES[0], Needs()),)
+            rows_of([(1.0, "a"), (None, "a")]), (), (), (), None, (Summarised("x", UNIVERSES[0], Needs()),)
         )
         (found,), _ = read(con, plan, dialect=dialect)
         assert found.n.tolist() == [1]
@@ -172,7 +172,7 @@ class TestTruth:
         needs = Needs(windows=frozenset({0.0, 0.1, 1 / 3, 0.5, 0.95, 1.0}))
         source = f"(SELECT (i // {equal})::DOUBLE AS x FROM range({n}) AS r(i)) AS people"
         (found,), _ = read(
-            con, SummaryPlan(source, (), (), (), None, (Measured("x", universe, needs),)), dialect=dialect
+            con, SummaryPlan(source, (), (), (), None, (Summarised("x", universe, needs),)), dialect=dialect
         )
         assert_summary(found, 0, records, universe, needs)
 
@@ -207,7 +207,7 @@ class TestLarge:
         answers = []
         for source, threads in (("people", 4), ("people", 4), ("people", 1), ("shuffled", 4)):
             con.execute(f"SET threads = {threads}")
-            plan = SummaryPlan(source, (), (), groups, None, (Measured("x", self.UNIVERSE, needs),))
+            plan = SummaryPlan(source, (), (), groups, None, (Summarised("x", self.UNIVERSE, needs),))
             (found,), _ = read(con, plan)
             fields = (found.n, found.total, found.steps, found.lowest, found.highest, found.squares, found.nearest)
             answers.append([field.tobytes() for field in (*fields, *found.windows.values())])
@@ -216,7 +216,7 @@ class TestLarge:
     @pytest.mark.slow
     def test_true(self, con, frame):
         needs = Needs(total=True, steps=True, ends=True, seconds=True, squares=True, windows=frozenset({0.5}))
-        (found,), _ = read(con, SummaryPlan("people", (), (), (), None, (Measured("x", self.UNIVERSE, needs),)))
+        (found,), _ = read(con, SummaryPlan("people", (), (), (), None, (Summarised("x", self.UNIVERSE, needs),)))
         kept = np.sort(np.clip(frame["x"].dropna().to_numpy(), -1e3, 1e6))
         assert found.n[0] == len(kept)
         assert found.total[0] == pytest.approx(math.fsum(kept), rel=1e-9)
@@ -236,7 +236,7 @@ class TestSums:
     def summary(self, con, rows, groups=(), universe=UNIT, **needs):
         """What is read of `rows`, and how many statements that took."""
         seen = []
-        part = Measured("x + 0", universe, Needs(places=True, **needs))
+        part = Summarised("x + 0", universe, Needs(places=True, **needs))
         (summary,), _ = read(con, SummaryPlan(f"({rows}) AS t", (), (), groups, None, (part,)), seen=seen)
         return summary, seen
 
@@ -288,7 +288,7 @@ class TestSums:
 
     def test_a_large_table_is_added_up_in_whole_numbers_at_once(self, con):
         con.execute(f"CREATE OR REPLACE TABLE large AS SELECT 1.0::DOUBLE AS x FROM range({2**24 + 1})")
-        seen, part = [], Measured("x", self.UNIT, Needs(places=True), "x")
+        seen, part = [], Summarised("x", self.UNIT, Needs(places=True), "x")
         (summary,), _ = read(con, SummaryPlan("large", (), (), (), None, (part,), rows=2**24 + 1), seen=seen)
         assert (summary.places.tolist(), len(seen)) == ([(2**24 + 1) * 2**30], 1)
 
@@ -307,7 +307,7 @@ class TestSums:
             n, places = np.array([2**33]), np.array([2**63 - 1])
             return {"n_0": n, "clamped_0": n} | ({"terms_0": np.zeros(1)} if len(seen) == 1 else {"places_0": places})
 
-        plan = SummaryPlan("t", (), (), (), None, (Measured("x", self.UNIT, Needs(places=True)),))
+        plan = SummaryPlan("t", (), (), (), None, (Summarised("x", self.UNIT, Needs(places=True)),))
         (summary,), _ = reading.read(fetch, plan, None, DuckDBDialect())
         assert summary.places.tolist() == [2**63 - 1] and len(seen) == 2
 
@@ -332,7 +332,7 @@ class TestStoredColumns:
             answers.append(fetched(con, sql, parameters))
             return answers[-1]
 
-        plan = SummaryPlan("stored", (), (), (), None, (Measured("x", self.UNIT, needs, "x"),))
+        plan = SummaryPlan("stored", (), (), (), None, (Summarised("x", self.UNIT, needs, "x"),))
         (summary,), _ = reading.read(fetch, plan, None, DuckDBDialect())
         assert_summary(summary, 0, clean(rows, self.UNIT), self.UNIT, Needs(ends=True, seconds=True))
         (ranks,) = plan.parts[0].ranks

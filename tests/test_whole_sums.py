@@ -57,9 +57,9 @@ def test_a_sum_beyond_64_bits_is_moved_to_their_end_and_fails_nowhere():
     from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
     from pdrisk.engines.sql.servers.duckdb_engine import fetched
     from pdrisk.engines.sql.summary.reading import read
-    from pdrisk.engines.sql.summary.summary_plan import Measured, SummaryPlan
+    from pdrisk.engines.sql.summary.summary_plan import Summarised, SummaryPlan
 
-    part = Measured("x", Universe(-(2.0**53), 2.0**53), Needs(whole=True, ends=True))
+    part = Summarised("x", Universe(-(2.0**53), 2.0**53), Needs(whole=True, ends=True))
     source = "(SELECT 9007199254740992.0::DOUBLE AS x FROM range(3000)) AS people"
     plan = SummaryPlan(source, (), (), (), None, (part,))
     (summary,), _ = read(partial(fetched, duckdb.connect()), plan, None, DuckDBDialect())

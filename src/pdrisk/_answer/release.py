@@ -14,7 +14,7 @@ from pdrisk._answer.answer import Answer
 from pdrisk._answer.answer_line import AnswerLine
 from pdrisk._answer.arithmetic.combined import Arithmetic
 from pdrisk._answer.arithmetic.exact_expressions import Expression
-from pdrisk._answer.arithmetic.measured import MeasuredNumbers
+from pdrisk._answer.arithmetic.measured import Measured
 from pdrisk._answer.curator import Curator, Exposed
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.release_fields import fields_of, rows_of
@@ -80,7 +80,7 @@ class Release(Arithmetic):
         return self._line.other
 
     @property
-    def measured(self) -> MeasuredNumbers | None:
+    def measured(self) -> Measured | None:
         """Measurement: what was drawn, uncut, in exact fractions, with the law of its noise.
 
         None where the answer was chosen instead of computed with additive noise (medians, quantiles, minima, maxima),

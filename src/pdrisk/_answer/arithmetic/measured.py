@@ -39,7 +39,7 @@ __all__ = [
     "MEASURED",
     "MEASURED_COLUMNS",
     "WITHHELD",
-    "MeasuredNumbers",
+    "Measured",
     "Measurements",
     "digest_of",
     "new_draw",
@@ -60,7 +60,7 @@ def new_draw() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredNumbers:
+class Measured:
     """Measurement behind an answer: what was drawn, uncut, and the law of its noise. All of it may be published.
 
     Attributes
@@ -123,11 +123,11 @@ class Measurements:
         """Variance of the noise of each number."""
         return self.law.variance
 
-    def exact(self, cell: int) -> MeasuredNumbers | None:
+    def exact(self, cell: int) -> Measured | None:
         """The measurement of a cell in exact fractions; None where it is withheld."""
         if self.withheld[cell]:
             return None
-        return MeasuredNumbers(self.law.exact(self.drawn, cell), self.law.unit, self.law.scale)
+        return Measured(self.law.exact(self.drawn, cell), self.law.unit, self.law.scale)
 
     def take(self, cells: Any) -> Measurements:
         """Measurements of some of the cells, by position or a mask."""

@@ -10,7 +10,14 @@ from pdrisk._model.query import Query
 from pdrisk._sql.select.aggregate_scope import Noted
 from pdrisk._sql.syntax.pieces import Expression, quoted
 from pdrisk._sql.tables.source import Source
-from pdrisk.engines.sql.summary.summary_plan import Counted, Different, DifferentNumbers, Measured, MeasuredPair, Part
+from pdrisk.engines.sql.summary.summary_plan import (
+    Counted,
+    Different,
+    DifferentNumbers,
+    Part,
+    Summarised,
+    SummarisedPair,
+)
 
 __all__ = ["DuckDBReads", "Reads", "parts_of"]
 
@@ -54,9 +61,9 @@ def parts_of(releases: Sequence[Noted], query: Query, reads: Reads) -> Iterator[
         if line.needs.distinct:
             yield DifferentNumbers(value, line.universe, line.needs)
         elif other:
-            yield MeasuredPair(value, line.universe, line.needs, other=other[0])
+            yield SummarisedPair(value, line.universe, line.needs, other=other[0])
         else:
-            yield Measured(value, line.universe, query.mechanism(at).reads, column)
+            yield Summarised(value, line.universe, query.mechanism(at).reads, column)
 
 
 class DuckDBReads:

@@ -179,7 +179,7 @@ def judged(
     else:
         lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
         engine = DuckDBEngine(relation.source.connection, plan, places, lists, relation.source.origin)
-    ways = [type(parts[place]).__name__ for place in places]
+    ways = [parts[place].way for place in places]
     asked_nodes = _asked(answers, conditions, noted, ways, known if unit.person else NOBODY)
     names = list(relation.source.columns)
     read = [at for at, name in enumerate(names) if quoted(name) in said]

@@ -16,7 +16,7 @@ from pdrisk._sql.select.server_engine import ServerEngine
 from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
 from pdrisk.engines.sql.servers.duckdb_engine import DuckDBEngine
 from pdrisk.engines.sql.summary.statements import statement
-from pdrisk.engines.sql.summary.summary_plan import Counted, Different, Measured, MeasuredPair, Part, SummaryPlan
+from pdrisk.engines.sql.summary.summary_plan import Counted, Different, Part, Summarised, SummarisedPair, SummaryPlan
 
 __all__ = ["Judged", "said_by", "try_out"]
 
@@ -93,9 +93,9 @@ def said_by(part: Part) -> str:
     """SQL of what is read."""
     if isinstance(part, Different):
         return part.value
-    if isinstance(part, MeasuredPair):
+    if isinstance(part, SummarisedPair):
         return f"{part.value} {part.other}"
-    return part.value if isinstance(part, Measured) else part.condition or ""
+    return part.value if isinstance(part, Summarised) else part.condition or ""
 
 
 def try_out(found: Judged, plan: SummaryPlan, has_parameters: bool) -> None:
@@ -115,12 +115,12 @@ def try_out(found: Judged, plan: SummaryPlan, has_parameters: bool) -> None:
 
 def _reads_columns_only(found: Judged, plan: SummaryPlan) -> bool:
     """Whether nothing is read that DuckDB could refuse."""
-    plain = all(isinstance(part, Measured | Counted) and _reads_column(part) for part in plan.parts)
+    plain = all(isinstance(part, Summarised | Counted) and _reads_column(part) for part in plan.parts)
     return plain and not (plan.inner or plan.where or plan.people) and all(group.column for group in found.groups)
 
 
-def _reads_column(part: Measured | Counted) -> bool:
-    return part.column is not None if isinstance(part, Measured) else part.condition is None
+def _reads_column(part: Summarised | Counted) -> bool:
+    return part.column is not None if isinstance(part, Summarised) else part.condition is None
 
 
 def _without_people(found: Judged, plan: SummaryPlan) -> str:

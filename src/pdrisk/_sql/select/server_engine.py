@@ -19,79 +19,31 @@ from pdrisk._sql.relations.row_scope import Condition
 from pdrisk._sql.select.aggregate_arguments import parts_of
 from pdrisk._sql.select.aggregate_scope import Answers, Noted
 from pdrisk._sql.tables.compiled_sources import compiled
-from pdrisk.engines.base import GroupSizes, Origin
 from pdrisk.engines.sql.compiler.rows import RowSQL
-from pdrisk.engines.sql.servers.sql_table import SQLTable, group_sql, listed_keys, plain_keys
-from pdrisk.engines.sql.summary.reading import TableReading, group_sizes, read
-from pdrisk.engines.sql.summary.summary_plan import PeopleRead, SummaryPlan, combined, for_query
+from pdrisk.engines.sql.servers.sql_table import TableWithPlan, group_sql, listed_keys
+from pdrisk.engines.sql.summary.reading import TableReading
+from pdrisk.engines.sql.summary.summary_plan import PeopleRead, SummaryPlan, combined
 
 __all__ = ["ServerEngine", "server_engine"]
 
 
-@dataclass(frozen=True)
-class ServerEngine:
-    """Engine of a table that is not DuckDB's, with the plan of one query.
-
-    Attributes
-    ----------
-    table : SQLTable
-    plan : SummaryPlan
-    places : tuple of int
-        Which part of the plan each line of the query finds its summary in.
-    carried : list of list, or None
-        The parameters of ``plan.keys``; None for those observed.
-    rows : RowSQL
-        Its columns, and its groups by the names in ``groups``.
-    groups : Groups or None
-    """
-
-    table: SQLTable
-    plan: SummaryPlan
-    places: tuple[int, ...]
-    carried: list[list[Any]] | None
-    rows: RowSQL
-    groups: Groups | None
-
-    @property
-    def origin(self) -> Origin:
-        """Place of the table."""
-        return self.table.origin
-
-    def group_sizes(self, query: Query) -> GroupSizes:  # noqa: ARG002 - that of the plan
-        """The groups that occur, sorted, and their numbers of people; fails as `guarded` does."""
-        return guarded(self._group_sizes)
-
-    def _group_sizes(self) -> GroupSizes:
-        with self.table.reading(self.plan, None) as (fetch, plan):
-            found = group_sizes(fetch, plan, self.table.dialect)
-        lists = [[key[at] for key in found.keys] for at in range(len(self.plan.groups))]
-        return GroupSizes(tuple(zip(*self._plain(lists), strict=True)), found.n)
+@dataclass(frozen=True, slots=True)
+class ServerEngine(TableWithPlan):
+    """Engine of a SELECT from a table that is not DuckDB's."""
 
     def read(self, query: Query) -> TableReading:
-        """What the rows say to the query that the plan is of; fails as `guarded` does.
-
-        Of private keys the query has those that are shown.
-        """
+        """What the rows say to the query that the plan is of; fails as `guarded` does."""
         return guarded(lambda: self._read(query))
 
     def _read(self, query: Query) -> TableReading:
-        plan, carried = for_query(self.plan, query, self.places), self.carried
+        summaries, found = self.summaries(query)
         keys = None if query.groups is None else query.groups.keys
-        if self.groups is not None and self.groups.is_private:
-            relation, carried = listed_keys(self.rows, replace(self.groups, keys=keys))
-            plan = replace(plan, keys=relation)
-        with self.table.reading(plan, carried) as (fetch, own):
-            parts, found = read(fetch, own, carried, self.table.dialect)
         universes = tuple(line.universe for line in query.lines if line.universe is not None)
         # For what is computed of noisy values: as DuckDB has them.
-        lists = self._plain(found) if keys is None else [[key[at] for key in keys] for at in range(len(plan.groups))]
+        columns = range(len(self.plan.groups))
+        lists = self.plain(found) if keys is None else [[key[at] for key in keys] for at in columns]
         shown = [[part.to_pydatetime() if isinstance(part, pd.Timestamp) else part for part in each] for each in lists]
-        return TableReading(universes, tuple(parts[place] for place in self.places), shown)
-
-    def _plain(self, lists: Sequence[list[Any]]) -> list[list[Any]]:
-        """Keys that occur, a list for each column, as plain values."""
-        columns = () if self.groups is None else self.groups.columns
-        return [plain_keys(self.rows.same(column), keys) for column, keys in zip(columns, lists, strict=True)]
+        return TableReading(universes, summaries, shown)
 
 
 def server_engine(

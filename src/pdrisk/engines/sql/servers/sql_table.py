@@ -12,12 +12,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._core.summary import Needs
+from pdrisk._core.summary import Needs, Summary
 from pdrisk._guard import guarded
 from pdrisk._model.asked_groups import Groups
 from pdrisk._model.groups.calendar_keys import calendar_key
 from pdrisk._model.groups.frame_keys import key_index
-from pdrisk._model.groups.keys import Key
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, ZONED
 from pdrisk._model.query import Query
 from pdrisk._model.rowwise import is_mask
@@ -34,17 +33,17 @@ from pdrisk.engines.sql.summary.summary_plan import (
     Binned,
     Counted,
     Different,
-    Measured,
-    MeasuredPair,
     Part,
     PeopleRead,
+    Summarised,
+    SummarisedPair,
     SummaryPlan,
     combined,
     for_query,
 )
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["AnswerReading", "SQLTable", "TableEngine", "group_sql", "listed_keys", "only_for_frames", "plain_keys"]
+__all__ = ["AnswerReading", "SQLTable", "TableEngine", "TableWithPlan", "group_sql", "listed_keys", "only_for_frames"]
 
 NOTHING: Final = Needs()
 WIDEST: Final = 40  # signs of a whole number as text, so that texts stand in the order of numbers that are not below 0
@@ -161,8 +160,8 @@ class AnswerReading(Reading):
 
 
 @dataclass(frozen=True, slots=True)
-class TableEngine:
-    """Engine of a table, with the plan of one query.
+class TableWithPlan:
+    """Table with the plan of one query: what its engines share.
 
     Attributes
     ----------
@@ -173,7 +172,9 @@ class TableEngine:
     keys : list of list, or None
         The parameters of ``plan.keys``; None for the keys observed.
     rows : RowSQL
-    header : DataFrame
+        Its columns, and its groups by the names in ``groups``.
+    groups : Groups or None
+        Of the query, by the names that ``rows`` has for them.
     """
 
     table: SQLTable
@@ -181,6 +182,46 @@ class TableEngine:
     places: tuple[int, ...]
     keys: list[list[Any]] | None
     rows: RowSQL
+    groups: Groups | None
+
+    @property
+    def origin(self) -> Origin:
+        """Place of the table."""
+        return self.table.origin
+
+    def group_sizes(self, query: Query) -> GroupSizes:  # noqa: ARG002 - that of the plan
+        """The groups that occur, sorted, and their numbers of people; fails as `guarded` does."""
+        return guarded(self._group_sizes)
+
+    def _group_sizes(self) -> GroupSizes:
+        with self.table.reading(self.plan, None) as (fetch, plan):
+            found = group_sizes(fetch, plan, self.table.dialect)
+        lists = [[key[at] for key in found.keys] for at in range(len(self.plan.groups))]
+        return GroupSizes(tuple(zip(*self.plain(lists), strict=True)), found.n)
+
+    def summaries(self, query: Query) -> tuple[tuple[Summary, ...], list[list[Any]]]:
+        """For each line of the query its summary, and a list of the keys that occur for each column of its groups.
+
+        Of private keys the query has those that are shown.
+        """
+        plan, lists = for_query(self.plan, query, self.places), self.keys
+        if self.groups is not None and self.groups.is_private and query.groups is not None:
+            relation, lists = listed_keys(self.rows, replace(self.groups, keys=query.groups.keys))
+            plan = replace(plan, keys=relation)
+        with self.table.reading(plan, lists) as (fetch, own):
+            parts, found = read(fetch, own, lists, self.table.dialect)
+        return tuple(parts[place] for place in self.places), found
+
+    def plain(self, lists: Sequence[list[Any]]) -> list[list[Any]]:
+        """Keys that occur, a list for each column, as plain values."""
+        columns = () if self.groups is None else self.groups.columns
+        return [plain_keys(self.rows.same(column), keys) for column, keys in zip(columns, lists, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class TableEngine(TableWithPlan):
+    """Engine of a table, for a request that was judged by its ``header``."""
+
     header: pd.DataFrame
 
     @classmethod
@@ -198,55 +239,24 @@ class TableEngine:
             people = PeopleRead(ids, query.unit, secret().hex())
         lists_missing = query.groups is not None and query.groups.has_missing
         plan = SummaryPlan(table.source, (), where, groups, relation, parts, people, lists_missing, rows=table.rows)
-        return cls(table, plan, places, keys, rows, header)
-
-    @property
-    def origin(self) -> Origin:
-        """Place of the table."""
-        return self.table.origin
+        return cls(table, plan, places, keys, rows, query.groups, header)
 
     def statements(self, query: Query) -> list[str]:
         """The statements that read it, without what depends on the data: see `reading.statements`."""
         return self.table.statements(for_query(self.plan, query, self.places))
 
-    def group_sizes(self, query: Query) -> GroupSizes:
-        """The groups that occur, sorted, and their numbers of people; fails as `guarded` does."""
-        return guarded(lambda: self._group_sizes(query))
-
-    def _group_sizes(self, query: Query) -> GroupSizes:
-        with self.table.reading(self.plan, None) as (fetch, plan):
-            found = group_sizes(fetch, plan, self.table.dialect)
-        assert query.groups is not None
-        lists = [[key[at] for key in found.keys] for at in range(len(query.groups.columns))]
-        return GroupSizes(self._observed(query.groups, lists), found.n)
-
     def read(self, query: Query) -> AnswerReading:
-        """Reading of the query that the plan is for; fails as `guarded` does.
-
-        Of private keys the query has those that are shown.
-        """
+        """Reading of the query that the plan is for; fails as `guarded` does."""
         return guarded(lambda: self._read(query))
 
     def _read(self, query: Query) -> AnswerReading:
-        plan, lists, groups = for_query(self.plan, query, self.places), self.keys, query.groups
-        if groups is not None and groups.is_private:
-            relation, lists = listed_keys(self.rows, groups)
-            plan = replace(plan, keys=relation)
-        with self.table.reading(plan, lists) as (fetch, own):
-            summaries, found = read(fetch, own, lists, self.table.dialect)
-        index = None
+        summaries, found = self.summaries(query)
+        index, groups = None, query.groups
         if groups is not None:
-            keys = self._observed(groups, found) if groups.keys is None else groups.keys
+            keys = tuple(zip(*self.plain(found), strict=True)) if groups.keys is None else groups.keys
             index = key_index(self.header, groups.columns, keys)
         universes: Any = tuple(line.universe for line in query.lines)
-        return AnswerReading(universes, tuple(summaries[place] for place in self.places), index)
-
-    def _observed(self, groups: Groups, found: Sequence[list[Any]]) -> tuple[Key, ...]:
-        """Keys that occur, a list for each column, as plain values."""
-        plain = (
-            plain_keys(self.rows.same(column), values) for column, values in zip(groups.columns, found, strict=True)
-        )
-        return tuple(zip(*plain, strict=True))
+        return AnswerReading(universes, summaries, index)
 
 
 def _check_floats(dialect: Dialect, query: Query, rows: RowSQL) -> None:
@@ -268,7 +278,7 @@ def _parts(query: Query, rows: RowSQL) -> list[Part]:
     measured = {
         line.column: part
         for line, part in reversed([*zip(query.lines, asked, strict=True)])
-        if line.indicator is None and line.other is None and isinstance(part, Measured)
+        if line.indicator is None and line.other is None and isinstance(part, Summarised)
     }
     return [
         measured.get(line.column, part) if isinstance(part, Counted) and line.column is not None else part
@@ -286,7 +296,7 @@ def _part(query: Query, at: int, rows: RowSQL) -> Part:
         )
     if line.indicator is not None:
         assert line.indicator.rule is not None and line.universe is not None
-        return Measured(rows.number(line.indicator.rule), line.universe, query.needs_of(at, line.universe))
+        return Summarised(rows.number(line.indicator.rule), line.universe, query.needs_of(at, line.universe))
     if line.column is None:
         return Counted(None)
     if line.needs.distinct:
@@ -308,9 +318,9 @@ def _part(query: Query, at: int, rows: RowSQL) -> Part:
     needs = query.needs_of(at, line.universe)
     value = _numbers(query, line.column, rows)
     if line.other is not None:
-        return MeasuredPair(value, line.universe, needs, other=rows.double(line.other))
+        return SummarisedPair(value, line.universe, needs, other=rows.double(line.other))
     stored = None if query.unit.is_of_people else rows.stored_number(line.column)
-    return Measured(value, line.universe, needs, stored)
+    return Summarised(value, line.universe, needs, stored)
 
 
 def _numbers(query: Query, column: Hashable, rows: RowSQL) -> str:

@@ -20,7 +20,7 @@ from pdrisk.engines.sql.summary.summary_plan import (
     Counted,
     Different,
     DifferentNumbers,
-    Measured,
+    Summarised,
     SummaryPlan,
     pivots,
     sides,
@@ -59,20 +59,20 @@ class Aggregates:
         return self.placing.dialect
 
     @once
-    def measured(self) -> list[tuple[int, Measured]]:
+    def measured(self) -> list[tuple[int, Summarised]]:
         """The parts that measure records, and their numbers."""
-        return [(i, part) for i, part in enumerate(self.plan.parts) if isinstance(part, Measured)]
+        return [(i, part) for i, part in enumerate(self.plan.parts) if isinstance(part, Summarised)]
 
     @once
     def many(self) -> bool:
         """Whether there are so many quantiles that FILTER is slow: planning n of them takes a time that is n**2."""
         return self.dialect.skips and sum(len(part.needs.windows) for _, part in self.measured) > FEW
 
-    def told_apart(self, part: Measured) -> tuple[Ranks, ...]:
+    def told_apart(self, part: Summarised) -> tuple[Ranks, ...]:
         """Ranks of a part whose records are listed one by one."""
         return part.ranks if self.dialect.by_pivot or self.dialect.by_rank else ()
 
-    def is_ranked_alone(self, part: Measured) -> bool:
+    def is_ranked_alone(self, part: Summarised) -> bool:
         """Whether records by their ranks in groups are all that is read of a part: they tell how many there are."""
         needs = part.needs
         summed = needs.total or needs.squares or needs.steps or needs.on_places or needs.whole or needs.size_sums
@@ -117,7 +117,7 @@ class Aggregates:
                     several = (str(size),) if size > 1 else ()
                     yield f"{side}_{i}_{k}", self._kept(name, p, f"{p} {operator} {pivot}", *several)
 
-    def root(self, i: int, part: Measured) -> str | None:
+    def root(self, i: int, part: Summarised) -> str | None:
         """The distance of a record from the mean, in steps, where that is needed: see `distances`."""
         return next((name if self.dialect.once else sql for name, sql in self.distances(i, part)), None)
 
@@ -146,7 +146,7 @@ class Aggregates:
         found = f"SELECT *, {', '.join(ends)} FROM ({found}) AS found"
         return f"SELECT *, {', '.join(centres)} FROM ({found}) AS bounded"
 
-    def distances(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
+    def distances(self, i: int, part: Summarised) -> Iterator[tuple[str, str]]:
         """The distance of a record from the mean, in steps; so little too long that no square of it vanishes.
 
         It is negative below the mean.
@@ -166,7 +166,7 @@ class Aggregates:
                 root = f"CASE WHEN {value} < {mean} THEN {self.dialect.negative(root)} ELSE {root} END"
             yield f"r{i}", root
 
-    def _numbers(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
+    def _numbers(self, i: int, part: Summarised) -> Iterator[tuple[str, str]]:
         """How many records there are, and how many lay outside."""
         needs = part.needs
         is_summed = self.placing.is_summed(part)
@@ -184,7 +184,7 @@ class Aggregates:
         if isinstance(part, Binned):
             yield from beyond_edges(self.dialect, i, part)
 
-    def _sums(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
+    def _sums(self, i: int, part: Summarised) -> Iterator[tuple[str, str]]:
         needs, dialect = part.needs, self.dialect
         if needs.total or needs.squares:
             yield f"total_{i}", dialect.double(dialect.whole_sum(f"s{i}"))
@@ -209,7 +209,7 @@ class Aggregates:
             for at, product in enumerate(divided(f"k{i}", f"l{i}", degrees, self.placing.arithmetic())):
                 yield product_name(degrees, at, i), held(dialect, product, LARGEST)
 
-    def _ends(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
+    def _ends(self, i: int, part: Summarised) -> Iterator[tuple[str, str]]:
         """The smallest and the largest record of each column.
 
         NaN counts as the largest number or as none; of the negatives the smallest is the largest either way.
@@ -225,21 +225,21 @@ class Aggregates:
             yield f"{of}lowest_{i}", low
             yield f"{of}lowest_of_negatives_{i}", high
 
-    def _is_whole_column(self, part: Measured) -> bool:
+    def _is_whole_column(self, part: Summarised) -> bool:
         plan = self.plan
         everything = not (plan.groups or plan.inner or plan.where or plan.people)
         return self.dialect.skips and everything and part.column is not None
 
-    def _end(self, part: Measured, direction: str, before: int = 0) -> str:
+    def _end(self, part: Summarised, direction: str, before: int = 0) -> str:
         """The first record of a stored column in an order, or the one that some are before."""
         return f"({self._in_order(part, direction)} LIMIT 1 OFFSET {before})"
 
-    def _in_order(self, part: Measured, direction: str) -> str:
+    def _in_order(self, part: Summarised, direction: str) -> str:
         """SELECT of the records of a stored column in order; a LIMIT then skips most blocks."""
         real = f"{part.value} <= {self.dialect.infinity}"
         return f"SELECT {part.value} AS p FROM {self.plan.source} WHERE {real} ORDER BY {part.column} {direction}"
 
-    def _order(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
+    def _order(self, i: int, part: Summarised) -> Iterator[tuple[str, str]]:
         """Second ends, the records of ranks at an end, and pivots."""
         call = self.dialect.call
         if part.needs.seconds and self.dialect.by_pivot:
@@ -256,7 +256,7 @@ class Aggregates:
             else:
                 yield f"pivot_{i}_{k}", call("QUANTILE_DISC", f"p{i}", f"{q!r}")
 
-    def _from_end(self, i: int, part: Measured, below: int, above: int) -> str:
+    def _from_end(self, i: int, part: Summarised, below: int, above: int) -> str:
         """The list of so many records below the largest, or above the smallest, that one first."""
         if not self._is_whole_column(part):
             return self.dialect.call("MAX" if below else "MIN", f"p{i}", f"{below or above}")
@@ -264,7 +264,7 @@ class Aggregates:
         rows = f"{self._in_order(part, 'DESC' if below else 'ASC')} LIMIT {below or above}"
         return f"(SELECT {listed} FROM ({rows}) AS at_end)"
 
-    def _pivots(self, part: Measured) -> list[float]:
+    def _pivots(self, part: Summarised) -> list[float]:
         return pivots(part) if self.dialect.by_pivot else []
 
     def _counted(self, condition: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pdrisk.engines.sql.dialects.dialect import Dialect
-from pdrisk.engines.sql.summary.summary_plan import Measured, SummaryPlan, pivots, sides
+from pdrisk.engines.sql.summary.summary_plan import Summarised, SummaryPlan, pivots, sides
 
 __all__ = ["bands", "can_be_banded", "within_band"]
 
@@ -21,7 +21,7 @@ MOST_BANDS = 10
 
 def can_be_banded(plan: SummaryPlan, dialect: Dialect) -> bool:
     """Whether a sample can spare an engine the search for pivots, which it cannot do in parallel for one group."""
-    asked = sum(len(pivots(part)) for part in plan.parts if isinstance(part, Measured))
+    asked = sum(len(pivots(part)) for part in plan.parts if isinstance(part, Summarised))
     return dialect.by_pivot and not (plan.groups or plan.people) and 0 < asked <= MOST_BANDS
 
 
@@ -37,7 +37,7 @@ def within_band(dialect: Dialect, i: int, k: int) -> Iterator[tuple[str, str]]:
 def bands(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
     """SELECT of the ends of all bands: places in a sorted sample of rows, and infinity beyond it."""
     call, infix = dialect.call, dialect.infix
-    parts = [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured) and pivots(part)]
+    parts = [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Summarised) and pivots(part)]
     columns = [f"p{i}" for i, _ in parts]
     sample = f"SELECT {', '.join(columns)} FROM {rows} USING SAMPLE reservoir({SAMPLE} ROWS)"
     order = "'ASC'", "'NULLS LAST'"  # whatever the settings say

@@ -9,9 +9,9 @@ from pdrisk.engines.sql.summary.summary_plan import (
     Binned,
     Counted,
     Different,
-    Measured,
-    MeasuredPair,
     Part,
+    Summarised,
+    SummarisedPair,
     SummaryPlan,
 )
 
@@ -25,7 +25,7 @@ def is_read_once(plan: SummaryPlan) -> bool:
 
 
 def _is_looked_at_again(part: Part) -> bool:
-    if not isinstance(part, Measured):
+    if not isinstance(part, Summarised):
         return isinstance(part, Different)
     needs = part.needs
     of_order = needs.windows or needs.seconds or needs.squares
@@ -37,7 +37,7 @@ def is_drawn_at_once(plan: SummaryPlan) -> bool:
     if plan.people is not None or plan.drawn is None:
         return False
     parts = tuple(
-        replace(part, needs=replace(part.needs, squares=drawn.squares)) if isinstance(part, Measured) else part
+        replace(part, needs=replace(part.needs, squares=drawn.squares)) if isinstance(part, Summarised) else part
         for part, drawn in zip(plan.parts, plan.drawn, strict=True)
     )
     return is_read_once(replace(plan, parts=parts))
@@ -48,9 +48,9 @@ def of_records(plan: SummaryPlan, source: str) -> SummaryPlan:
     plan = with_people(plan)
     parts: list[Part] = []
     for i, part in enumerate(plan.parts):
-        if isinstance(part, MeasuredPair):
+        if isinstance(part, SummarisedPair):
             parts.append(replace(part, value=f"x{i}", other=f"y{i}"))
-        elif isinstance(part, Measured):
+        elif isinstance(part, Summarised):
             parts.append(replace(part, value=f"x{i}", column=None))
         elif isinstance(part, Different):
             parts.append(replace(part, value=f"u{i}"))

@@ -22,7 +22,7 @@ from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._core.universe import Universe
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.summary.order_lists import Lists
-from pdrisk.engines.sql.summary.summary_plan import ContributionColumns, Different, DifferentNumbers, Measured, Part
+from pdrisk.engines.sql.summary.summary_plan import ContributionColumns, Different, DifferentNumbers, Part, Summarised
 
 __all__ = ["ContributionSelects", "contributions_of"]
 
@@ -45,8 +45,8 @@ class ContributionSelects:
     ----------
     dialect : Dialect
     rows, measured : str
-        Relations of the records, as s0, u0, c0, p0, ... by their part; in the second one, `Measured.needs` with squares
-        have what `Aggregates.root` needs. Both are called ``rows_read``.
+        Relations of the records, as s0, u0, c0, p0, ... by their part; in the second one, `Summarised.needs` with
+        squares have what `Aggregates.root` needs. Both are called ``rows_read``.
     groups : sequence of str
         The columns that tell groups apart.
     whose : ContributionColumns
@@ -71,7 +71,7 @@ class ContributionSelects:
         yield f"contributions_{i}", self._sums(i, part)
         if isinstance(part, Different) and not isinstance(part, DifferentNumbers):
             yield f"alone_{i}", self._alone(i)
-        if isinstance(part, Measured):
+        if isinstance(part, Summarised):
             if root is not None:
                 yield f"spread_{i}", self._spread(i, root)
             if part.needs.seconds:
@@ -102,7 +102,7 @@ class ContributionSelects:
     def _sums(self, i: int, part: Part) -> str:
         dialect, call, double = self.dialect, self.dialect.call, self.dialect.double
         total = dialect.whole(0)
-        if isinstance(part, Measured):
+        if isinstance(part, Summarised):
             size, total = call("COUNT", f"s{i}"), dialect.whole_sum(f"s{i}")
         else:
             size = call("COUNT", f"u{i}") if isinstance(part, Different) else dialect.counted(f"c{i}")
@@ -202,7 +202,7 @@ def contributions_of(found: dict[str, Any], i: int, part: Part, summary: Summary
     lists = [Lists.of(found[f"{name}_{i}"]) for name in SUMS]
     groups = lists[0].group
     sizes, held = (each.values.astype(np.int64) for each in lists[:2])
-    grid = part.grid if isinstance(part, Measured) else 1.0
+    grid = part.grid if isinstance(part, Summarised) else 1.0
     low, high, added = (each.values.astype(np.float64) / grid for each in lists[2:])
     number, n, total = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64), np.zeros(size)
     np.add.at(number, groups, held)
@@ -216,7 +216,7 @@ def contributions_of(found: dict[str, Any], i: int, part: Part, summary: Summary
         return replace(
             extremes, different=Contributions(of, np.zeros_like(of), n, summary.distinct, alone.astype(np.int64))
         )
-    if not isinstance(part, Measured):
+    if not isinstance(part, Summarised):
         return extremes
     if f"spread_sizes_{i}" in found:
         lists = [Lists.of(found[f"{name}_{i}"]) for name in SPREAD]

@@ -12,7 +12,7 @@ from pdrisk._core.cells import Cells
 from pdrisk._core.lattice import Points
 from pdrisk._core.size_sums import SizeSums
 from pdrisk._core.summary import FloatArray, IntArray, window_start
-from pdrisk.engines.sql.summary.summary_plan import Measured, sides_of
+from pdrisk.engines.sql.summary.summary_plan import Summarised, sides_of
 
 __all__ = ["Around", "Band", "BandMissedError", "Listed", "Lists", "Spanned", "counted", "listed", "summed"]
 
@@ -104,7 +104,7 @@ class Around:
     above: Lists
 
     @classmethod
-    def of(cls, found: Columns, i: int, k: int, q: float, n: IntArray, part: Measured) -> Around:
+    def of(cls, found: Columns, i: int, k: int, q: float, n: IntArray, part: Summarised) -> Around:
         """Records around the k-th pivot of part i, from its columns.
 
         Raises
@@ -161,7 +161,7 @@ class Band:
     records: FloatArray
 
     @classmethod
-    def of(cls, found: Columns, i: int, k: int, q: float, n: IntArray, part: Measured) -> Band:
+    def of(cls, found: Columns, i: int, k: int, q: float, n: IntArray, part: Summarised) -> Band:
         """Records of the k-th band of part i, from its columns.
 
         Raises
@@ -254,7 +254,7 @@ class Listed:
 def listed(
     found: Columns,
     i: int,
-    part: Measured,
+    part: Summarised,
     around: list[Around | Band],
     n: IntArray,
     lowest: FloatArray,

@@ -14,7 +14,14 @@ from dataclasses import replace
 from pdrisk._core.lattice import numbers_grid
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.sql.dialects.dialect import Dialect
-from pdrisk.engines.sql.summary.summary_plan import Counted, Different, Measured, MeasuredPair, PeopleRead, SummaryPlan
+from pdrisk.engines.sql.summary.summary_plan import (
+    Counted,
+    Different,
+    PeopleRead,
+    Summarised,
+    SummarisedPair,
+    SummaryPlan,
+)
 
 __all__ = ["number_of_rows", "records_of_people", "tells_offered", "with_people"]
 
@@ -95,14 +102,14 @@ class _People:
     def values(self, i: int) -> list[str]:
         """The columns of a part."""
         part = self.plan.parts[i]
-        if isinstance(part, MeasuredPair):
+        if isinstance(part, SummarisedPair):
             return [f"x{i}", f"y{i}"]
-        return [f"x{i}" if isinstance(part, Measured) else f"u{i}" if isinstance(part, Different) else f"c{i}"]
+        return [f"x{i}" if isinstance(part, Summarised) else f"u{i}" if isinstance(part, Different) else f"c{i}"]
 
     def present(self, i: int) -> str:
         """Condition that a row has the values that a part reads."""
         part = self.plan.parts[i]
-        if isinstance(part, Measured):
+        if isinstance(part, Summarised):
             return " AND ".join(f"{value} <= {self.dialect.infinity}" for value in self.values(i))
         return f"u{i} IS NOT NULL" if isinstance(part, Different) else f"c{i}"
 
@@ -175,7 +182,7 @@ class _People:
             if isinstance(part, Counted):
                 yield f"{self.call('BOOL_OR', self.counted(i))} AS c{i}"
                 continue
-            assert isinstance(part, Measured)
+            assert isinstance(part, Summarised)
             sides = [part.universe]
             if isinstance(part.universe, Rectangle):
                 sides.append(part.universe.other)

@@ -16,7 +16,7 @@ from pdrisk._core.products import WholeArithmetic
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.summary.sizes import size_place
-from pdrisk.engines.sql.summary.summary_plan import Measured, SummaryPlan
+from pdrisk.engines.sql.summary.summary_plan import Summarised, SummaryPlan
 
 __all__ = ["MOST_IN_DOUBLES", "MOST_PLACES", "Placing", "Sums", "places_of"]
 
@@ -69,28 +69,28 @@ class Placing:
     dialect: Dialect
     sums: Sums
 
-    def is_summed(self, part: Measured) -> bool:
+    def is_summed(self, part: Summarised) -> bool:
         """Whether places of a part are added up as terms."""
         return part.needs.places and self.sums is not Sums.CASES
 
-    def is_near(self, part: Measured) -> bool:
+    def is_near(self, part: Summarised) -> bool:
         """Whether a part's records are placed by arithmetic; other readings tell if one is too far away."""
         needs = part.needs
         return self.is_summed(part) or (bool(needs.products) and needs.ends and self.sums is not Sums.CASES)
 
-    def placed(self, i: int, part: Measured) -> Iterator[tuple[str, str]]:
+    def placed(self, i: int, part: Summarised) -> Iterator[tuple[str, str]]:
         """The floored place of which the term is made: written once, for an engine reads each word of a statement."""
         if self.is_summed(part):
             place = self._place(f"x{i}", part.universe)
             yield f"f{i}", self.dialect.infix(place, "*", self.dialect.number(UNIT))
 
-    def derived(self, i: int, part: Measured, *, apart: bool, summed: bool) -> Iterator[tuple[str, str]]:
+    def derived(self, i: int, part: Summarised, *, apart: bool, summed: bool) -> Iterator[tuple[str, str]]:
         """The value without NaN, clamped, and on the grids that the needs ask for, of what `placed` gives.
 
         Parameters
         ----------
         i : int
-        part : Measured
+        part : Summarised
         apart : bool
             Whether records around ranks are told apart.
         summed : bool

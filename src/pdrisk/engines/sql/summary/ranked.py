@@ -17,7 +17,7 @@ import numpy as np
 from pdrisk._core.summary import Ranks
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.summary.order_lists import Lists, Spanned
-from pdrisk.engines.sql.summary.summary_plan import Measured, pivots
+from pdrisk.engines.sql.summary.summary_plan import Summarised, pivots
 
 __all__ = ["grouped_at_ranks", "records_at_ranks", "spanned"]
 
@@ -40,7 +40,7 @@ class _Span:
     q: float | None
 
 
-def _spans(dialect: Dialect, part: Measured, n: str) -> Iterator[_Span]:
+def _spans(dialect: Dialect, part: Summarised, n: str) -> Iterator[_Span]:
     """Spans of a part, for a group of n records."""
     around = {each.q: each for each in part.ranks if each.q is not None}
     for q in pivots(part):
@@ -63,7 +63,7 @@ def _span(ranks: Ranks, n: str) -> _Span:
     return _Span(first, last, ranks.q)
 
 
-def records_at_ranks(dialect: Dialect, i: int, part: Measured, n: str) -> list[tuple[str, str]]:
+def records_at_ranks(dialect: Dialect, i: int, part: Summarised, n: str) -> list[tuple[str, str]]:
     """For the k-th span of part i, the first of its ranks, ``from_i_k``, and the list of its records, ``ranked_i_k``.
 
     Parameters
@@ -71,7 +71,7 @@ def records_at_ranks(dialect: Dialect, i: int, part: Measured, n: str) -> list[t
     dialect : Dialect
         That is `by_rank`.
     i : int
-    part : Measured
+    part : Summarised
         Whose records are ``p0``, ``p1``, ... by the number of the part.
     n : str
         The number of records of the group.
@@ -84,7 +84,7 @@ def records_at_ranks(dialect: Dialect, i: int, part: Measured, n: str) -> list[t
 
 
 def grouped_at_ranks(
-    dialect: Dialect, i: int, part: Measured, rows: str, groups: Sequence[str], *, alone: bool
+    dialect: Dialect, i: int, part: Summarised, rows: str, groups: Sequence[str], *, alone: bool
 ) -> str | None:
     """The SELECT of the same for each group, in any order; None where there is no span.
 
@@ -110,7 +110,7 @@ def grouped_at_ranks(
     return f"SELECT {keys}{', '.join(columns)} FROM {placed} WHERE {' OR '.join(spans)} GROUP BY {by}"
 
 
-def spanned(found: dict[str, Any], i: int, part: Measured, dialect: Dialect) -> list[Spanned]:
+def spanned(found: dict[str, Any], i: int, part: Summarised, dialect: Dialect) -> list[Spanned]:
     """Records from the columns of `records_at_ranks`; with second records, those of the last two spans."""
     made = []
     for k, span in enumerate(_spans(dialect, part, "n")):

@@ -47,8 +47,8 @@ from pdrisk.engines.sql.summary.summary_plan import (
     Counted,
     Different,
     DifferentNumbers,
-    Measured,
     Part,
+    Summarised,
     SummaryPlan,
     all_told_apart,
     pivots,
@@ -95,7 +95,7 @@ def read(
         own, banded = ways[0]
         found = fetch(statement(own, dialect, banded, sums), key_lists or [])
         size = len(next(iter(found.values())))
-        measured = ((i, part) for i, part in enumerate(own.parts) if isinstance(part, Measured))
+        measured = ((i, part) for i, part in enumerate(own.parts) if isinstance(part, Summarised))
         if (sure := max((_sure_sums(i, part, found, dialect, sums) for i, part in measured), default=sums)) is not sums:
             sums = sure
             continue
@@ -154,18 +154,18 @@ def group_sizes(fetch: Fetch, plan: SummaryPlan, dialect: Dialect) -> GroupSizes
     return GroupSizes(tuple(zip(*keys, strict=True)), found.n)
 
 
-def _second_parts(plan: SummaryPlan, dialect: Dialect) -> list[tuple[int, Measured]]:
+def _second_parts(plan: SummaryPlan, dialect: Dialect) -> list[tuple[int, Summarised]]:
     """The parts that a statement of its own reads a second time."""
     if not in_steps(plan, dialect):
         return []
-    return [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured) and part.needs.squares]
+    return [(i, part) for i, part in enumerate(plan.parts) if isinstance(part, Summarised) and part.needs.squares]
 
 
-def _looks(plan: SummaryPlan, dialect: Dialect) -> list[tuple[int, Measured]]:
+def _looks(plan: SummaryPlan, dialect: Dialect) -> list[tuple[int, Summarised]]:
     """The parts whose order statistics are found by looks."""
     if dialect.by_pivot or dialect.by_rank or plan.groups:
         return []
-    parts = ((i, part) for i, part in enumerate(plan.parts) if isinstance(part, Measured))
+    parts = ((i, part) for i, part in enumerate(plan.parts) if isinstance(part, Summarised))
     return [(i, part) for i, part in parts if part.needs.windows or part.needs.seconds]
 
 
@@ -285,7 +285,7 @@ def _summary(
     )
 
 
-def _sure_sums(i: int, part: Measured, found: Columns, dialect: Dialect, sums: Sums) -> Sums:
+def _sure_sums(i: int, part: Summarised, found: Columns, dialect: Dialect, sums: Sums) -> Sums:
     """The way to add up places that is exact for these data: the present one if it was."""
     placing = Placing(dialect, sums)
     if not placing.is_near(part):
@@ -301,7 +301,7 @@ def _sure_sums(i: int, part: Measured, found: Columns, dialect: Dialect, sums: S
     return Sums.WHOLES if (n > MOST_IN_DOUBLES).any() else Sums.CASES
 
 
-def _is_far(i: int, part: Measured, found: Columns) -> bool:
+def _is_far(i: int, part: Summarised, found: Columns) -> bool:
     """Whether a record of two columns is so far outside that float arithmetic may have misplaced it."""
     for of, _, universe in part.columns("", ""):
         lowest, negative = (
@@ -341,7 +341,7 @@ def _products(found: Columns, degrees: Degrees, part: int, size: int) -> NDArray
 
 def _windows(
     i: int,
-    part: Measured,
+    part: Summarised,
     n: NDArray[np.int64],
     found: Columns,
     by_quantile: dict[float, Around | Band | Looked | Spanned],

@@ -29,8 +29,8 @@ from pdrisk.engines.sql.summary.summary_plan import (
     Binned,
     Different,
     DifferentNumbers,
-    Measured,
-    MeasuredPair,
+    Summarised,
+    SummarisedPair,
     SummaryPlan,
 )
 
@@ -158,7 +158,7 @@ class _Statement:
         made = ContributionSelects(self.dialect, self._rows(), self._rows_and_first_pass(), self.groups, whose)
         for i, part in enumerate(self.plan.parts):
             if not isinstance(part, Binned):
-                yield from made.of(i, part, self.aggregates.root(i, part) if isinstance(part, Measured) else None)
+                yield from made.of(i, part, self.aggregates.root(i, part) if isinstance(part, Summarised) else None)
 
     def _with_people(self, passes: dict[str, str]) -> str:
         """CTEs before a SELECT: people's records, if the plan is of people, and passes over them."""
@@ -194,10 +194,10 @@ class _Statement:
         if plan.contributions is not None and plan.people is None:  # records of people that are kept
             read += plan.contributions.columns
         for i, part in enumerate(plan.parts):
-            if isinstance(part, MeasuredPair):
+            if isinstance(part, SummarisedPair):
                 read.append(f"CASE WHEN {part.other} <= {self.dialect.infinity} THEN {part.value} END AS x{i}")
                 read.append(f"CASE WHEN {part.value} <= {self.dialect.infinity} THEN {part.other} END AS y{i}")
-            elif isinstance(part, Measured):
+            elif isinstance(part, Summarised):
                 read.append(f"{part.value} AS x{i}")
             elif isinstance(part, DifferentNumbers):
                 read.append(f"CASE WHEN {part.value} <= {self.dialect.infinity} THEN {part.value} END AS u{i}")
@@ -332,7 +332,7 @@ class _Statement:
 
     def looked_at(self, i: int, looks: Sequence[Look]) -> str:
         part = self.plan.parts[i]
-        assert isinstance(part, Measured)
+        assert isinstance(part, Summarised)
         return self._with_people({}) + counted_in(looks, self.dialect, f"x{i}", part.universe, self._records())
 
 

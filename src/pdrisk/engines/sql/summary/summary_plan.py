@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from pdrisk._core.lattice import Lattice, Points, power_of_two_below
 from pdrisk._core.once import once
@@ -19,10 +20,10 @@ __all__ = [
     "Counted",
     "Different",
     "DifferentNumbers",
-    "Measured",
-    "MeasuredPair",
     "Part",
     "PeopleRead",
+    "Summarised",
+    "SummarisedPair",
     "SummaryPlan",
     "all_told_apart",
     "combined",
@@ -49,7 +50,7 @@ def sides_of(ranks: Ranks) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Summarised:
     """Records of one expression within a universe.
 
     Attributes
@@ -59,6 +60,8 @@ class Measured:
     column : str or None
         The column in SQL, where the value is nothing else but its numbers.
     """
+
+    way: ClassVar[str] = "numbers"  # by which ledgers remember questions, whatever classes are called
 
     value: str
     universe: Universe
@@ -101,7 +104,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class MeasuredPair(Measured):
+class SummarisedPair(Summarised):
     """Records of two expressions, where both have a value. Its universe is a `Rectangle`.
 
     Attributes
@@ -110,11 +113,13 @@ class MeasuredPair(Measured):
         The second value in SQL, like the first one.
     """
 
+    way: ClassVar[str] = "pairs"
+
     other: str = ""
 
 
 @dataclass(frozen=True)
-class Binned(Measured):
+class Binned(Summarised):
     """Records counted in bins, without other needs.
 
     Attributes
@@ -123,6 +128,8 @@ class Binned(Measured):
         Between edges; None: of each sign and size, as `pdrisk.engines.numpy.bins` numbers them.
     """
 
+    way: ClassVar[str] = "bins"
+
     bins: Bins | None = None
 
 
@@ -130,7 +137,7 @@ def all_told_apart(plan: SummaryPlan) -> SummaryPlan:
     """The plan with records counted at all points, not only around some ranks."""
 
     def whole(part: Part) -> Part:
-        return replace(part, needs=replace(part.needs, ranks=frozenset())) if isinstance(part, Measured) else part
+        return replace(part, needs=replace(part.needs, ranks=frozenset())) if isinstance(part, Summarised) else part
 
     return replace(plan, parts=tuple(map(whole, plan.parts)))
 
@@ -156,18 +163,18 @@ def for_query(plan: SummaryPlan, query: Query, places: Sequence[int]) -> Summary
             return plan
         return replace(plan, contributions=ContributionColumns(len(people.keys), people.unit.rows))
     parts = tuple(
-        replace(part, needs=drawn[at]) if isinstance(part, Measured) and not isinstance(part, Binned) else part
+        replace(part, needs=drawn[at]) if isinstance(part, Summarised) and not isinstance(part, Binned) else part
         for at, part in enumerate(plan.parts)
     )
     return replace(plan, parts=parts, has_facts=False)
 
 
-def pivots(part: Measured) -> list[float]:
+def pivots(part: Summarised) -> list[float]:
     """Quantiles for which a pivot is found: windows, and the middle ranks."""
     return sorted(part.needs.windows | {each.q for each in part.ranks if each.q is not None})
 
 
-def sides(part: Measured, q: float) -> tuple[int, int]:
+def sides(part: Summarised, q: float) -> tuple[int, int]:
     """Number of order statistics to read on each side of a pivot.
 
     It stands at rank ceil(n q), give or take one by rounding; four on each side cover what `Quantile` reads. At 1/2
@@ -182,6 +189,8 @@ def sides(part: Measured, q: float) -> tuple[int, int]:
 class Counted:
     """Records for which a condition holds; all without one."""
 
+    way: ClassVar[str] = "records"
+
     condition: str | None
 
 
@@ -194,6 +203,8 @@ class Different:
     value : str
         SQL that gives one value for what is equal, and NULL for what is missing.
     """
+
+    way: ClassVar[str] = "different values"
 
     value: str
 
@@ -208,11 +219,13 @@ class DifferentNumbers(Different):
         SQL of type DOUBLE; NULL and NaN are missing.
     """
 
+    way: ClassVar[str] = "different numbers"
+
     universe: Universe
     needs: Needs
 
 
-Part = Measured | Counted | Different
+Part = Summarised | Counted | Different
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +322,7 @@ def combined(asked: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[int, ...]]:
     for one in asked:
         keys.append(_read(one))
         before = found.get(keys[-1])
-        if isinstance(before, Measured) and isinstance(one, Measured):
+        if isinstance(before, Summarised) and isinstance(one, Summarised):
             one = replace(one, needs=one.needs | before.needs)
         found[keys[-1]] = one
     order = list(found)
@@ -324,4 +337,4 @@ def _read(one: Part) -> tuple[object, ...]:
         return (one.condition,)
     if isinstance(one, Binned):
         return "bins", one.value, one.universe, one.bins
-    return (one.value, one.universe, one.other) if isinstance(one, MeasuredPair) else (one.value, one.universe)
+    return (one.value, one.universe, one.other) if isinstance(one, SummarisedPair) else (one.value, one.universe)
