@@ -25,10 +25,10 @@ from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.two_sums import TwoSums
 from pdrisk._model.query import Query
 from pdrisk._sql.select import judge
+from pdrisk._sql.select.compiled_query import CompiledQuery
 from pdrisk.engines.numpy import frame as frames
 from pdrisk.engines.numpy import single
 from pdrisk.engines.numpy.person_records import Persons
-from pdrisk.engines.sql.servers.duckdb_engine import DuckDBEngine
 
 # name: the sections of the audit that find it, one of them at least, and what is broken
 MUTANTS = {}
@@ -362,14 +362,14 @@ def a_kind_of_number_that_depends_on_the_data(patch):
 
 @mutant("replay")
 def sql_counts_a_record_twice(patch):
-    own = DuckDBEngine.read
+    own = CompiledQuery.read
 
     def read(self, query):
         found = own(self, query)
         summaries = tuple(replace(each, n=each.n + (each.n > 3)) for each in found.summaries)
         return replace(found, summaries=summaries)
 
-    patch.setattr(DuckDBEngine, "read", read)
+    patch.setattr(CompiledQuery, "read", read)
 
 
 @mutant("replay")

@@ -234,7 +234,7 @@ def refusal(monkeypatch: pytest.MonkeyPatch, query: object, con: Any = None, **o
     def never(*arguments: object) -> None:
         pytest.fail("data was read, or noise drawn")
 
-    monkeypatch.setattr("pdrisk.engines.sql.servers.duckdb_engine.read", never)
+    monkeypatch.setattr("pdrisk.engines.sql.servers.sql_table.read", never)
     monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", never)
     with pytest.raises(pdrisk.ParameterError) as caught:
         pdrisk.sql(query, con, **options)

@@ -263,7 +263,7 @@ class TestGate:
     def test_refused_unread_and_unpaid(self, view, frame, ledger, monkeypatch):
         d = pdrisk.Dataset(frame, ledger=ledger)
         monkeypatch.setattr("pdrisk.engines.numpy.frame.FrameEngine.read", lambda *_: pytest.fail("the data were read"))
-        read = "pdrisk.engines.sql.servers.duckdb_engine.read"
+        read = "pdrisk.engines.sql.servers.sql_table.read"
         monkeypatch.setattr(read, lambda *_: pytest.fail("the data were read"))
         with pytest.raises(pdrisk.PolicyError, match="curator") as caught:
             VIEWS[view](d)

@@ -6,7 +6,7 @@ import pytest
 
 import pdrisk
 from pdrisk._sql.dataset import duckdb_table as fluent
-from pdrisk.engines.sql.servers import duckdb_engine as engine
+from pdrisk._sql.tables import compiled_sources as engine
 from pdrisk.engines.sql.summary import placing
 from sql_people import BOUNDS, PEOPLE, REGIONS, without_noise
 

@@ -19,8 +19,8 @@ from pdrisk._core.statistics import Mean
 from pdrisk._core.universe import Universe
 from pdrisk._ledger.rules.policy import Policy
 from pdrisk._model.query import Line, Query
+from pdrisk._sql.select.compiled_query import CompiledQuery
 from pdrisk.engines.numpy.frame import FrameEngine
-from pdrisk.engines.sql.servers.duckdb_engine import DuckDBEngine
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 PARTS = {"bounds": (1, 675)}
@@ -270,7 +270,7 @@ def seen(monkeypatch):
         return lambda *args, **kwargs: (found.append(name), real(*args, **kwargs))[1]
 
     monkeypatch.setattr(pdrisk.Ledger, "pay", paying)
-    for engine in (FrameEngine, DuckDBEngine):
+    for engine in (FrameEngine, CompiledQuery):
         monkeypatch.setattr(engine, "read", noted("read", engine.read))
     monkeypatch.setattr(
         "pdrisk._answer.releasing.discrete_laplace", noted("draw", pdrisk._answer.releasing.discrete_laplace)
@@ -359,7 +359,7 @@ class TestFailures:
         stopped(WAYS["frame"], error)
 
     @pytest.mark.parametrize(
-        "step", ["engines.sql.servers.duckdb_engine.read", "_sql.together.noisy_table._NoisyTable.computed"]
+        "step", ["engines.sql.servers.sql_table.read", "_sql.together.noisy_table._NoisyTable.computed"]
     )
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
     def test_sql(self, book, monkeypatch, step, error):

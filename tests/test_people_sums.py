@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-import pdrisk.engines.sql.servers.duckdb_engine
+import pdrisk._sql.tables.compiled_sources
 from pdrisk import Dataset
 from pdrisk._core.contributions import Contributions
 from pdrisk._core.people import local_sensitivity, world_range
@@ -203,13 +203,13 @@ class TestWhatIsRead:
 
     @pytest.fixture
     def statements(self, monkeypatch):
-        seen, fetched = [], pdrisk.engines.sql.servers.duckdb_engine.fetched
+        seen, fetched = [], pdrisk._sql.tables.compiled_sources.fetched
 
         def noted(connection, sql, values):
             seen.append(sql)
             return fetched(connection, sql, values)
 
-        for module in ("pdrisk.engines.sql.servers.duckdb_engine", "pdrisk._sql.dataset.duckdb_table"):
+        for module in ("pdrisk._sql.tables.compiled_sources", "pdrisk._sql.dataset.duckdb_table"):
             monkeypatch.setattr(f"{module}.fetched", noted)
         return seen
 

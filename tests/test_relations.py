@@ -10,7 +10,7 @@ import pytest
 
 import pdrisk
 from pdrisk import Dataset, ParameterError
-from pdrisk.engines.sql.servers import duckdb_engine as engine_of_duckdb
+from pdrisk._sql.tables import compiled_sources
 from sql_people import without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -344,14 +344,14 @@ class TestProof:
         ],
     )  # fmt: skip
     def test_what_need_not_be_chosen(self, query, chooses, monkeypatch):
-        sent, fetched_there = [], engine_of_duckdb.fetched
+        sent, fetched_there = [], compiled_sources.fetched
 
         def noted(connection, sql, values):
             sent.append(sql)
             return fetched_there(connection, sql, values)
 
         without_noise(monkeypatch)
-        monkeypatch.setattr(engine_of_duckdb, "fetched", noted)
+        monkeypatch.setattr(compiled_sources, "fetched", noted)
         data, options = tables(3, 30), {"bounds": {"d": (0, 20)} if "AS d" in query else {"days": (0, 9)}}
         options |= {"keys": {"c": CODE_KEYS}} if "AS c" in query else {}
         rows = {"rows": {"patients": 1} if "patients" in query else None if "(SELECT" in query and not chooses else 1}

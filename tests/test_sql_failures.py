@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pdrisk
-import pdrisk.engines.sql.servers.duckdb_engine
+import pdrisk.engines.sql.servers.sql_table
 from errors_said import everything_said
 from sql_people import connection, without_noise
 
@@ -154,7 +154,7 @@ class TestReading:
             except ValueError as cause:
                 raise error("SENTINEL of a record") from cause
 
-        monkeypatch.setattr(pdrisk.engines.sql.servers.duckdb_engine, "read", broken)
+        monkeypatch.setattr(pdrisk.engines.sql.servers.sql_table, "read", broken)
         with pytest.raises(pdrisk.QueryFailedError) as caught:
             pdrisk.sql(f"SELECT COUNT(*) FROM people {groups}", con, eps=1, keys=["north"] if groups else None)
         assert_silent(caught.value)
@@ -176,7 +176,7 @@ class TestReading:
         con = connection()
         query = "SELECT region, COUNT(*) AS n FROM people GROUP BY region"
         with monkeypatch.context() as patched:
-            patched.setattr(pdrisk.engines.sql.servers.duckdb_engine, "read", lambda *_: 1 / 0)
+            patched.setattr(pdrisk.engines.sql.servers.sql_table, "read", lambda *_: 1 / 0)
             with pytest.raises(pdrisk.QueryFailedError):
                 pdrisk.sql(query, con, eps=1, keys=["north"])
         assert len(pdrisk.sql(query, con, eps=1, keys=["north"])) == 1
@@ -184,7 +184,7 @@ class TestReading:
 
     def test_nothing_is_drawn(self, monkeypatch):
         drawn = without_noise(monkeypatch)
-        monkeypatch.setattr(pdrisk.engines.sql.servers.duckdb_engine, "read", lambda *_: 1 / 0)
+        monkeypatch.setattr(pdrisk.engines.sql.servers.sql_table, "read", lambda *_: 1 / 0)
         with pytest.raises(pdrisk.QueryFailedError):
             pdrisk.sql("SELECT COUNT(*) FROM people", connection(), eps=1)
         assert drawn == []
@@ -194,7 +194,7 @@ class TestReading:
         def refusing(*arguments):
             raise pdrisk.ParameterError("declared")
 
-        monkeypatch.setattr(pdrisk.engines.sql.servers.duckdb_engine, "read", refusing)
+        monkeypatch.setattr(pdrisk.engines.sql.servers.sql_table, "read", refusing)
         with pytest.raises(pdrisk.ParameterError, match="declared"):
             pdrisk.sql("SELECT COUNT(*) FROM people", connection(), eps=1)
 

@@ -263,8 +263,8 @@ class TestWhatPeopleAsk:
             "pdrisk.engines.sql.summary.reading.statement", lambda *args: seen.append(statement(*args)) or seen[-1]
         )
         pdrisk.sql("SELECT AVG(a), AVG(b) FROM t WHERE a > 3 AND b IN (4, 5)", con, eps=1, bounds=(0, 9))
-        assert '("a" > 3)' in seen[0]
-        assert '("b" IN (4, 5))' in seen[0]
+        assert "(\"a\" > CAST('3' AS BIGINT))" in seen[0]
+        assert "(\"b\" IN (CAST('4' AS BIGINT), CAST('5' AS BIGINT)))" in seen[0]
         assert "TRY(" not in seen[0] and 'TRY_CAST("' not in seen[0]
 
 

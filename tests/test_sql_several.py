@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-import pdrisk.engines.sql.servers.duckdb_engine as reading
+import pdrisk.engines.sql.servers.sql_table as reading
 from ledgers import asked, events
 from pdrisk import Dataset
 from sql_people import BOUNDS, REGIONS, connection, described, people, refusal, without_noise

@@ -18,7 +18,8 @@ from pdrisk._model.declared.declarations import Declarations
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.rowwise import Derived, Within
 from pdrisk.engines.sql.compiler.rows import RowSQL
-from pdrisk.engines.sql.servers.sql_table import SQLTable, plain_keys
+from pdrisk.engines.sql.servers.carried_keys import plain_keys
+from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.engines.sql.summary.reading import Columns
 from pdrisk.engines.sql.summary.summary_plan import Counted, SummaryPlan
 from pdrisk.errors import ColumnTypeError, ParameterError

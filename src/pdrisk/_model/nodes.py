@@ -1,8 +1,7 @@
 """Nodes of row-wise expressions: one tree that query strings, ``pd.col`` expressions and SQL are read into.
 
 Each builder makes the nodes that its language has, and each back end evaluates them its own way: pandas' in
-`pdrisk._model.rowwise.decide`, DuckDB's as text written anew in
-`pdrisk._sql.expressions.judged_expressions`.
+`pdrisk._model.rowwise.decide`, those of databases in SQL, by `pdrisk.engines.sql.compiler`.
 """
 
 from __future__ import annotations

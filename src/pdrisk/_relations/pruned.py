@@ -8,22 +8,22 @@ from dataclasses import replace
 from pdrisk._model.nodes import Column, Node, below
 from pdrisk._relations.plan import Joined, Numbered, PerPerson, Relation, Scan, Selection, United
 
-__all__ = ["columns_read", "pruned"]
+__all__ = ["columns_named", "columns_read", "pruned"]
 
 TIED = ("rank", "dense_rank")  # windows that give equal rows one number, so that no other column decides
 
 
 def pruned(relation: Relation, read: Sequence[Node]) -> Relation:
     """The relation with the columns that these expressions read, and those of its own conditions."""
-    return _pruned(relation, _named(read))
+    return _pruned(relation, columns_named(read))
 
 
 def columns_read(relation: Relation, read: Sequence[Node]) -> set[tuple[str, str]]:
     """Stored columns that are read, with the tables that they are of, whatever they are called on the way."""
-    return set(_stored(relation, _named(read)))
+    return set(_stored(relation, columns_named(read)))
 
 
-def _named(nodes: Iterable[Node]) -> set[str]:
+def columns_named(nodes: Iterable[Node]) -> set[str]:
     """Columns in expressions."""
     return {str(part.name) for node in nodes for part in below(node) if isinstance(part, Column)}
 
@@ -62,17 +62,17 @@ def _below(relation: Relation, names: set[str]) -> set[str]:
     match relation:
         case Selection():
             nodes = [node for name, node in relation.columns if name in names]
-            return _named([*nodes, *relation.where]) | set(relation.known)
+            return columns_named([*nodes, *relation.where]) | set(relation.known)
         case Joined():
-            return names | _named(relation.on) | {name for pair in relation.same for name in pair}
+            return names | columns_named(relation.on) | {name for pair in relation.same for name in pair}
         case PerPerson():
             made = [each for name, each in relation.made if name in names]
             parts = [part for each in made for part in (each.argument, each.where) if part is not None]
-            return _named([*(node for _, node in relation.by), *parts])
+            return columns_named([*(node for _, node in relation.by), *parts])
         case Numbered():
             windows = [each for name, each in relation.made if name in names]
             nodes = [node for each in windows for node in (*each.arguments, *(own for own, _ in each.order))]
-            found = names | _named(nodes) | {label for each in windows for label in each.partition}
+            found = names | columns_named(nodes) | {label for each in windows for label in each.partition}
             if any(each.function not in TIED for each in windows):  # ties are broken by every column
                 found |= _columns_of(relation.of)
             return found

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
 from pdrisk._model.declared.declarations import Declaration, Declarations
 from pdrisk._model.kinds import TEXT
+from pdrisk._model.nodes import Column
+from pdrisk._relations.canonical import canonical
 from pdrisk._relations.plan import Selection
 from pdrisk._sql.relations.row_scope import Relation
 from pdrisk._sql.relations.written_out import node_of
-from pdrisk._sql.syntax.pieces import Expression, quoted
-from pdrisk._sql.tables.codes_in_sql import relation_without_codes
 from pdrisk._sql.tables.compiled_sources import compiled, is_of_server
 from pdrisk._sql.tables.parquet_meanings import as_remembered
-from pdrisk._sql.tables.readable import WHOLE, described
 from pdrisk._sql.tables.source import Source
 from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
@@ -33,53 +32,48 @@ def fluent_table(relation: Relation) -> tuple[SQLTable, Declarations]:
     that it shows as they are.
     """
     source, said = relation.source, relation.source.declared
-    if is_of_server(source):
-        return _of_server(relation), _declared(relation)
-    sql, types = source.sql, source.columns
-    if _conditions(relation) or [(label, value.column) for label, value in relation.columns] != [(n, n) for n in types]:
-        sql = _written(relation)
-        types = described(source.connection, f"SELECT * FROM {sql}", source.name, WHOLE)
-        said = _declared(relation)
-    read = partial(fetched, source.connection)
-    origin = source.origin
-    if origin.tables:
-        origin = replace(origin, said=repr((as_remembered(sql), dict(types))))
-    elif source.place is not None:
-        origin = Origin(None, _place(source.place, as_remembered(sql), str(dict(types))))
-    return SQLTable(sql, stored_columns(types), DuckDBDialect(), read, origin, source.rows), said
+    is_shown_whole = [(label, value.column) for label, value in relation.columns] == [(n, n) for n in source.columns]
+    if source.made is None and is_shown_whole and not (relation.owned or relation.where):
+        if source.held:
+            return next(iter(source.held.values())), said
+        read = partial(fetched, source.connection)
+        table = SQLTable(source.sql, stored_columns(source.columns), DuckDBDialect(), read, source.origin, source.rows)
+        return replace(table, origin=_origin(source, source.sql, source.columns)), said
+    return _made(relation), _declared(relation)
 
 
-def _of_server(relation: Relation) -> SQLTable:
+def _made(relation: Relation) -> SQLTable:
     """The relation as a table of the engine that has its tables."""
+    source = relation.source
     made = Selection(
-        relation.source.relation,
+        source.relation,
         tuple((label, node_of(value)) for label, value in relation.columns),
         tuple(each.node for each in (*relation.owned, *relation.where)),
     )
-    table, rows = compiled(replace(relation.source, made=made))
-    return replace(table, columns={label: rows.stored(label) for label, _ in relation.columns})
+    table, rows = compiled(replace(source, made=made, held=source.stored))
+    columns = {label: rows.stored(label) for label, _ in relation.columns}
+    if is_of_server(source):
+        return replace(table, columns=columns)
+    # Of a view the dtypes are those of its tables. Labels of an ENUM come from frames, too, where their order is none.
+    stored = stored_columns(source.columns)
+    for label, value in relation.columns:
+        if value.column in source.whole and (exact := columns[label].exact) is not None:  # whole in methods, too
+            columns[label] = replace(columns[label], name=exact, value=exact, exact=None)
+        if value.column is not None and (value.kind != TEXT or relation.owners is None):
+            columns[label] = replace(columns[label], dtype=stored[value.column].dtype, type=stored[value.column].type)
+    types = {label: column.type for label, column in columns.items()}
+    said = canonical(made, [], [], [[Column(label)] for label in columns], [], [], source.zone)
+    return replace(table, columns=columns, dialect=DuckDBDialect(), origin=_origin(source, said, types))
 
 
-def _written(relation: Relation) -> str:
-    """The relation as SQL for FROM."""
-    source = relation.source
-    codes = {name: codes for name in source.columns if (codes := source.known(name).missing)}
-    below = relation_without_codes(source.sql, source.columns, codes)
-    is_joined = relation.owners is not None
-
-    def shown_as(value: Expression) -> str:
-        # Of a join as text: labels of an ENUM come from frames, too, where their order is no column's.
-        as_it_is = value.column is not None and not (is_joined and value.kind == TEXT)
-        return quoted(str(value.column)) if as_it_is else value.sql
-
-    shown = ", ".join(f"{shown_as(value)} AS {quoted(label)}" for label, value in relation.columns)
-    where = " AND ".join(_conditions(relation))
-    return f"(SELECT {shown} FROM {below}{f' WHERE {where}' if where else ''}) AS shown"
-
-
-def _conditions(relation: Relation) -> list[str]:
-    """Conditions on the records of the source."""
-    return [each.sql for each in (*relation.owned, *relation.where)]
+def _origin(source: Source, read: str, types: Mapping[str, str]) -> Origin:
+    """Origin of what is read of a source, with the types of its columns."""
+    origin = source.origin
+    if origin.tables:
+        return replace(origin, said=repr((as_remembered(read), dict(types))))
+    if source.place is not None:
+        return Origin(None, _place(source.place, as_remembered(read), str(dict(types))))
+    return origin
 
 
 def _declared(relation: Relation) -> Declarations:

@@ -1,1 +1,1 @@
-"""Expressions of one record: judged, and written in DuckDB's SQL."""
+"""Expressions: judged, and written in DuckDB's SQL where no records are read."""

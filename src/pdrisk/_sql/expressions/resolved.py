@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 from pdrisk._model.nodes import COMPARISONS, Call, Case, Cast, Column, Constant, Node, Operation
@@ -12,7 +12,7 @@ from pdrisk._sql.expressions.duckdb_dates import INTERVALS, interval
 from pdrisk._sql.expressions.judged_expressions import TRUNCATED, bucketed, untruncated
 from pdrisk._sql.expressions.where_values import RowScope
 from pdrisk._sql.syntax import private_database as workspace
-from pdrisk._sql.syntax.pieces import Expression, written_constant
+from pdrisk._sql.syntax.pieces import INTEGERS, Expression, limits, written_constant
 
 __all__ = ["resolved"]
 
@@ -51,6 +51,11 @@ class _Resolver:
                 return Case(tuple((self.of(when), self.of(then)) for when, then in branches), self.of(otherwise))
             case Cast() if node.to.startswith(TRUNCATED):
                 return self.of(untruncated(node, self.scope))
+            case Cast(Constant(Decimal() as number, given), to, _) if (kind := type_of_cast(to)) in INTEGERS:
+                # As DuckDB rounds decimals, halves away from zero; what does not fit is found out where it is judged.
+                whole = int(number.to_integral_value(ROUND_HALF_UP))
+                low, high = limits(kind)
+                return Constant(whole if low <= whole <= high else None, given)
             case Cast(operand, to, forgiving):
                 return self.interval(node) if to.upper() == "INTERVAL" else Cast(
                     self.of(operand), type_of_cast(to), forgiving
@@ -69,7 +74,7 @@ class _Resolver:
             case "nullif", (value, _):
                 return self.of(Case(((Operation("==", arguments), Constant(None)),), value))
             case "isnan", (value,):
-                return Operation("isna", (self.of(value),))
+                return _missing("isna", self.of(value))
             case "width_bucket", (value, lo, hi, n):
                 return self.of(bucketed(value, lo, hi, n))
             case "date_part", (Constant(str() as unit), value):

@@ -17,18 +17,16 @@ from pdrisk._relations.owners import Owners
 from pdrisk._relations.plan import Aggregated, PerPerson
 from pdrisk._sql.expressions.judged_expressions import text, truth
 from pdrisk._sql.expressions.resolved import resolved
-from pdrisk._sql.relations.dry_run import types
 from pdrisk._sql.relations.group_keys import typed_key
 from pdrisk._sql.relations.row_scope import Condition, Relation, Rows, aliases_of, column_of, condition, named, starred
 from pdrisk._sql.relations.written_out import unused, written_out
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading
-from pdrisk._sql.syntax.pieces import BIGINT, Expression, lowered, quoted
+from pdrisk._sql.syntax.pieces import BIGINT, Expression, lowered
 from pdrisk._sql.syntax.tree import Select, Star
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
-from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
-from pdrisk.engines.sql.summary.person_rows import number_of_rows
+from pdrisk._sql.text.dry_run import types
 from pdrisk.errors import ParameterError
 
 __all__ = ["aggregates_rows", "by_person", "grouped_by_person", "positional"]
@@ -40,9 +38,8 @@ SORTED = frozenset(
     {"median", "quantile_cont", "var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev"}
 )
 PLANNED = {"count_star": "count", "mean": "avg", "median": "quantile", "quantile_cont": "quantile"}
-LARGEST_SQUARED = 1e150  # farther numbers are moved there, so that no spread overflows
-DIALECT = DuckDBDialect()
-CALL = DIALECT.call
+#: SQL types of what MIN and MAX give, by kind.
+ENDS = {NUMBER: "DOUBLE", TEXT: "VARCHAR", DATE: "DATE", TIME: "TIMESTAMP", TRUTH: "BOOLEAN"}
 
 
 def aggregates_rows(select: Select) -> bool:
@@ -136,15 +133,13 @@ class _Grouped:
     sources: Sources
     taken: set[str] = field(default_factory=set)
     columns: dict[str, str] = field(default_factory=dict)  # SQL types by name
-    listed: list[str] = field(default_factory=list)
     labels: dict[str, Expression] = field(default_factory=dict)  # by the name of a column: kind, shown, range
-    aggregates: dict[str, str] = field(default_factory=dict)  # names by SQL
+    aggregates: dict[str, str] = field(default_factory=dict)  # names by what they are
 
     def __post_init__(self) -> None:
         self.plain = Rows(self.base, {})
         self.rows = Rows(self.base, aliases_of(self.select))
         self.by: dict[str, str] = {}  # names of groups by the SQL that they are of
-        self.keyed: list[str] = []
         self.nodes: list[tuple[str, Node]] = []
         self.made: list[tuple[str, Aggregated]] = []
         for label, value in _groups(self.select, self.base, self.rows):
@@ -155,21 +150,14 @@ class _Grouped:
         name = unused(label, (), self.taken)
         source = self.base.source
         if value.column in self.base.owners.key:
-            sql, sql_type = quoted(str(value.column)), source.columns[str(value.column)]
+            sql_type = source.columns[str(value.column)]
         else:
-            (found,) = types(source, [value], value.given)
-            group = typed_key(value, found, (label,), "GROUP BY of a subquery:")
-            sql, sql_type = group.key_sql, group.type
+            (found,) = types(source.columns, [value], value.given)
+            sql_type = typed_key(value, found, (label,), "GROUP BY of a subquery:").type
         self.by[value.sql] = name
-        self.keyed.append(sql)
         assert value.node is not None, "groups are named"
         self.nodes.append((name, value.node))
-        self._add(name, sql, sql_type, value)
-
-    def _add(self, name: str, sql: str, sql_type: str, value: Expression) -> None:
-        self.columns[name] = sql_type
-        self.labels[name] = value
-        self.listed.append(f"{sql} AS {quoted(name)}")
+        self.columns[name], self.labels[name] = sql_type, value
 
     def relation(self) -> Relation:
         """The SELECT list over groups and aggregates."""
@@ -184,15 +172,13 @@ class _Grouped:
                 label = alias or (item.name if isinstance(item, Column) else heading(item))
                 items.append((label, self.rewritten(item)))
         having = None if self.select.having is None else self.rewritten(self.select.having)
-        by = ", ".join(self.keyed)
-        sql = f"(SELECT {', '.join(self.listed)} FROM {base.source.sql} AS rows_of_people GROUP BY {by}) AS of_people"
         stated = {
             lowered(label): self.sources.stated[lowered(label)]
             for label in self.columns
             if lowered(label) in self.sources.stated
         }
         source = replace(
-            base.source, sql=sql, made=PerPerson(base.source.relation, tuple(self.nodes), tuple(self.made)),
+            base.source, made=PerPerson(base.source.relation, tuple(self.nodes), tuple(self.made)),
             columns=self.columns, untyped=frozenset(), whole=frozenset(), is_table=False,
             declared=replace(base.source.declared, own=(), schema=()), stated=stated,
         )  # fmt: skip
@@ -240,16 +226,17 @@ class _Grouped:
 
     def _aggregate(self, call: Call) -> str:
         """The name of the column of an aggregate."""
-        sql, sql_type, shown = self._exact(call)
-        if sql not in self.aggregates:
+        sql_type, shown = self._judged(call)
+        planned = self._planned(call)
+        if repr(planned) not in self.aggregates:
             name = unused(heading(call), (), self.taken)
-            self.aggregates[sql] = name
-            self.made.append((name, self._planned(call)))
-            self._add(name, sql, sql_type, shown)
-        return self.aggregates[sql]
+            self.aggregates[repr(planned)] = name
+            self.made.append((name, planned))
+            self.columns[name], self.labels[name] = sql_type, shown
+        return self.aggregates[repr(planned)]
 
     def _planned(self, call: Call) -> Aggregated:
-        """An aggregate that `_exact` has judged, as a part of a plan."""
+        """An aggregate that `_judged` has seen, as a part of a plan."""
         argument = named(call.arguments[0], self.plain) if call.arguments else None
         where = None if call.condition is None else resolved(call.condition, self.plain)
         node, name, universe = None if argument is None else argument.node, call.name, None
@@ -263,8 +250,8 @@ class _Grouped:
         function = PLANNED.get(name, name)
         return Aggregated(function, node, where, distinct=call.distinct, q=q, universe=universe)
 
-    def _exact(self, call: Call) -> tuple[str, str, Expression]:
-        """An aggregate as SQL, its type, and its text."""
+    def _judged(self, call: Call) -> tuple[str, Expression]:
+        """The SQL type of an aggregate, and what is known of it."""
         name, several = call.name, len(call.arguments) > 1 + (call.name == "quantile_cont")
         is_known = name in EXACT or name in SORTED
         if not is_known or several or any(call.names) or call.ordered or (call.distinct and name != "count"):
@@ -272,80 +259,38 @@ class _Grouped:
                 f"{heading(call)} of the rows of one person is not understood: use COUNT, SUM, AVG, MIN, MAX, MEDIAN, "
                 "QUANTILE_CONT, VARIANCE, STDDEV, BOOL_OR or BOOL_AND, which do not depend on the order of rows."
             )
-        filtered = None if call.condition is None else condition(call.condition, self.plain)
-        kept = [] if filtered is None else [filtered.sql]
-        given = filtered is not None and filtered.given
+        given = call.condition is not None and condition(call.condition, self.plain).given
         shown = Expression("", NUMBER, given=given, shown=heading(call))
         if name == "count_star" or not call.arguments:
             if name not in ("count", "count_star"):
                 raise ParameterError(f"{heading(call)} needs an argument.")
-            return self._count(kept), "BIGINT", shown
+            return "BIGINT", shown
         value = named(call.arguments[0], self.plain)
         shown = replace(shown, given=given or value.given, kind=value.kind)
         if name in ("count_if", "countif", "bool_or", "bool_and"):
-            value = truth(value, heading(call))
-            if name.startswith("count"):
-                return self._count([*kept, value.condition]), "BIGINT", shown
-            return CALL(name, _if(kept, value.sql)), "BOOLEAN", shown
-        kept.append(value.present)
+            truth(value, heading(call))
+            return "BIGINT" if name.startswith("count") else "BOOLEAN", shown
         if name == "count":
-            if not call.distinct:
-                return self._count(kept), "BIGINT", shown
-            (sql_type,) = types(self.base.source, [value], value.given)
-            different = _if(kept, typed_key(value, sql_type, (f"of {heading(call)}",), "the argument").key_sql)
-            return f"CAST({CALL('count', f'DISTINCT {different}')} AS BIGINT)", "BIGINT", shown
+            if call.distinct:
+                (sql_type,) = types(self.base.source.columns, [value], value.given)
+                typed_key(value, sql_type, (f"of {heading(call)}",), "the argument")
+            return "BIGINT", shown
         if name in ("min", "max"):
-            return *self._end(name, value, kept), replace(shown, range=value.range)
-        ranged = value.range if name in ("avg", "mean", "median", "quantile_cont") else shown.range
-        if name in SORTED:
-            return self._of_sorted(call, value, kept), "DOUBLE", replace(shown, range=ranged, kind=NUMBER)
-        return self._sum(call, value, kept), "DOUBLE", replace(shown, range=ranged, kind=NUMBER)
-
-    def _count(self, kept: list[str]) -> str:
-        what = CALL("count_star") if not kept else CALL("count", _if(kept, "1"))
-        return f"CAST({what} AS BIGINT)"
-
-    def _end(self, name: str, value: Expression, kept: list[str]) -> tuple[str, str]:
-        """Smallest or largest value, with -0 as 0."""
-        if value.kind == NUMBER and value.span is None:
-            return CALL(name, _if(kept, CALL("+", value.double, "CAST(0 AS DOUBLE)"))), "DOUBLE"
-        if value.kind == NUMBER:
-            return f"CAST({CALL(name, _if(kept, value.wide or value.sql))} AS DOUBLE)", "DOUBLE"
-        kinds = {TEXT: "VARCHAR", DATE: "DATE", TIME: "TIMESTAMP", TRUTH: "BOOLEAN"}
-        if value.kind not in kinds:
-            raise ParameterError(f"{name} of {value.kind} is not understood: make text, numbers or dates of it.")
-        return CALL(name, _if(kept, f"CAST({value.sql} AS {kinds[value.kind]})")), kinds[value.kind]
-
-    def _of_sorted(self, call: Call, value: Expression, kept: list[str]) -> str:
-        """Quantile or spread of sorted values as DOUBLE, so that the order of rows changes no digit."""
+            if value.kind not in ENDS:
+                raise ParameterError(f"{name} of {value.kind} is not understood: make text, numbers or dates of it.")
+            return ENDS[value.kind], replace(shown, range=value.range)
         if value.kind != NUMBER:
             raise ParameterError(f"{heading(call)} needs numbers.")
-        one = _if(kept, CALL("+", value.double, "CAST(0 AS DOUBLE)"))  # of -0 and 0 one
-        if call.name == "median":
-            return CALL("quantile_cont", one, "0.5")
-        if call.name == "quantile_cont":
-            return CALL("quantile_cont", one, _checked_quantile(call))
-        listed = CALL("list", DIALECT.clamped(one, DIALECT.number(-LARGEST_SQUARED), DIALECT.number(LARGEST_SQUARED)))
-        return CALL("list_aggregate", CALL("list_sort", listed, "'ASC'", "'NULLS LAST'"), f"'{call.name}'")
-
-    def _sum(self, call: Call, value: Expression, kept: list[str]) -> str:
-        """Sum or mean that the order of rows changes in no digit."""
-        if value.kind != NUMBER:
-            raise ParameterError(f"{heading(call)} needs numbers.")
-        source, way = self.base.source, "sum" if call.name == "sum" else "mean"
-        if _is_whole(value, source):
-            one = _if(kept, quoted(str(value.column)) if value.column in source.whole else value.sql)
-            cast = "" if value.type.startswith("DECIMAL") else "HUGEINT"
-            total = f"CAST({CALL('sum', f'CAST({one} AS {cast})' if cast else one)} AS DOUBLE)"
-            return total if way == "sum" else CALL("/", total, f"CAST({CALL('count', one)} AS DOUBLE)")
-        universe = value.range.universe
-        if universe is None:
+        if name == "quantile_cont":
+            _check_quantile(call)
+        elif name not in SORTED and not _is_whole(value, self.base.source) and value.range.universe is None:
             raise ParameterError(
                 f"{heading(call)} adds floats, and their sum depends in its last digits on the order of the rows, "
                 "which others decide. Pass the bounds of one row, by which it is rounded to a grid, or add whole "
                 "numbers, as in SUM(CAST(round(100 * x) AS BIGINT))."
             )
-        return number_of_rows(way, _if(kept, value.double), universe, DuckDBDialect())
+        ranged = value.range if name in ("avg", "mean", "median", "quantile_cont") else shown.range
+        return "DOUBLE", replace(shown, range=ranged, kind=NUMBER)
 
 
 def _is_whole(value: Expression, source: Source) -> bool:
@@ -358,13 +303,9 @@ def _is_whole(value: Expression, source: Source) -> bool:
     return matched is not None and int(matched[1]) <= 18
 
 
-def _if(kept: list[str], value: str) -> str:
-    return f"CASE WHEN {' AND '.join(kept)} THEN {value} END" if kept else value
-
-
-def _checked_quantile(call: Call) -> str:
-    """The quantile of a call, a constant."""
+def _check_quantile(call: Call) -> None:
+    """Refuse a quantile that is no constant from 0 to 1."""
     match call.arguments[1:]:
         case (Constant(int() | float() | Decimal() as q),) if not isinstance(q, bool) and 0 <= q <= 1:
-            return DIALECT.number(float(q))
+            return
     raise ParameterError(f"{heading(call)} takes a column and a number from 0 to 1, as in quantile_cont(days, 0.9).")

@@ -26,11 +26,9 @@ from pdrisk._sql.syntax.ranges import TRUE_OR_FALSE
 from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Grouping", "key_lists", "key_relation", "keys_given", "typed_key"]
+__all__ = ["Grouping", "key_relation", "keys_given", "typed_key"]
 
-BEYOND = "CAST('9223372036854775808' AS HUGEINT)"  # no BIGINT
 Categories = Callable[["Grouping"], Sequence[Any] | None]
-FIRST_DAY, LAST_DAY = "CAST('0001-01-01' AS DATE)", "CAST('9999-12-31' AS DATE)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +39,6 @@ class Grouping:
     ----------
     sql : str
         As the query means it: what the same expression in SELECT becomes.
-    key_sql : str
-        As rows are grouped: one value for what is equal, NULL for every kind of missing.
     type : str
         SQL type of the key.
     names : tuple of str
@@ -58,7 +54,6 @@ class Grouping:
     """
 
     sql: str
-    key_sql: str
     kind: str
     type: str
     names: tuple[str, ...]
@@ -94,30 +89,19 @@ class Grouping:
 
 def typed_key(group: Expression, sql_type: str, names: tuple[str, ...], who: str = "GROUP BY") -> Grouping:
     """Key of a group by an expression of this SQL type: one value for all values that are equal."""
-    key, to = group.sql, sql_type
+    to = sql_type
     if group.kind == TEXT:
         to = "VARCHAR"
-        # Where the column ignores case, "north" and "North" would both claim the same people, for the price of one.
-        key = f'(CAST({key} AS VARCHAR) COLLATE "binary")'
-    elif group.wide and sql_type == "BIGINT":
-        # What does not fit is in no group that can be listed, and in that of missing values neither.
-        key = f"(CASE WHEN {key} IS NULL AND {group.wide} IS NOT NULL THEN {BEYOND} ELSE {key} END)"
     elif group.kind == NUMBER and sql_type not in INTEGERS[:7]:
         if sql_type.endswith("INT"):
             raise ColumnTypeError(f"{who} {names[0]} has type {sql_type}: write TRY_CAST({names[0]} AS BIGINT).")
-        # NaN is missing, and -0 is 0: DuckDB would make three groups of them.
         to = "FLOAT" if sql_type == "FLOAT" else "DOUBLE"
-        key = f"CAST({key} AS {to})"
-        key = f"(CASE WHEN {key} <= CAST('infinity' AS {to}) THEN system.main.\"+\"({key}, CAST(0 AS {to})) END)"
-    elif group.kind in (DATE, TIME):
-        # What Python's dates can hold; DuckDB has farther ones, and infinities.
-        key = f"(CASE WHEN {key} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {key} END)"
     elif group.kind == ZONED:
         raise ColumnTypeError(f"{who} {names[0]} holds times with a zone: write TRY_CAST({names[0]} AS DATE).")
     elif group.kind not in (TEXT, NUMBER, TRUTH, DATE, TIME):
         raise ColumnTypeError(f"{who} {names[0]} holds {group.kind}: make text, numbers, truth values or dates of it.")
     values = TRUE_OR_FALSE if group.kind == TRUTH and group.values is None else group.values
-    return Grouping(group.sql, key, group.kind, to, names, group.column, values, group.day)
+    return Grouping(group.sql, group.kind, to, names, group.column, values, group.day)
 
 
 def keys_given(
@@ -290,15 +274,3 @@ def key_relation(groups: Sequence[Grouping]) -> str:
         f"CAST(g{at} AS {group.type}){exact * (group.kind == TEXT)} AS g{at}" for at, group in enumerate(groups)
     )
     return f"(SELECT {columns}, code FROM (SELECT {', '.join([*lists, numbers_])}) AS keys_carried) AS keys_listed"
-
-
-def key_lists(keys: Sequence[Key]) -> list[list[Any]]:
-    """The parameters of `key_relation`."""
-    return [_parameters([key[at] for key in keys]) for at in range(len(keys[0]) if keys else 0)]
-
-
-def _parameters(column: list[Any]) -> list[Any]:
-    """The keys of one group as parameters."""
-    if pd.Timestamp not in set(map(type, column)):
-        return column
-    return [part.to_pydatetime() if isinstance(part, pd.Timestamp) else part for part in column]

@@ -12,16 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pdrisk._model.kinds import DATE, NUMBER, TIME
 from pdrisk._model.nodes import Column, Node, Operation, below
 from pdrisk._relations.owners import PUBLIC, Owners
 from pdrisk._relations.plan import Joined
 from pdrisk._sql.expressions.judged_expressions import text
 from pdrisk._sql.relations.row_scope import Condition, Member, Relation, Rows, column_of, condition
-from pdrisk._sql.relations.written_out import conditions, read_together, written_out
-from pdrisk._sql.syntax.pieces import INTEGERS, Expression, lowered, quoted
+from pdrisk._sql.relations.written_out import node_of, read_together, written_out
+from pdrisk._sql.syntax.pieces import INTEGERS, Expression, lowered
 from pdrisk._sql.syntax.tree import Join
-from pdrisk._sql.tables.compiled_sources import is_of_server, most_alike
+from pdrisk._sql.tables.compiled_sources import most_alike
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.errors import ParameterError, PdriskError
@@ -133,8 +132,7 @@ def member_condition(
     made = _related(left, right, on, how, merged)
     if negated:  # of a NULL nobody knows whether it is in it
         assert own.node is not None, "a column that was written out"
-        there = own.present if own.may_be_nan else f"({own.sql} IS NOT NULL)"
-        known = Condition(there, f"({own.shown} IS NOT NULL)", False, Operation("notna", (own.node,)))
+        known = Condition(f"({own.shown} IS NOT NULL)", False, Operation("notna", (own.node,)))
         made = replace(made, where=(known,))
     return made
 
@@ -245,15 +243,9 @@ def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source)
     """Relation of the join, with the columns of the first."""
     ours, theirs = left.owners, right.owners
     assert ours is not None and theirs is not None
-    written = [each.sql for each in on.conditions]
-    written += [f"({quoted(ours.key[at])} = {quoted(theirs.key[at])})" for at in sorted(on.parts)]
-    clause = "LEFT JOIN" if how == "LEFT" else f"{how} JOIN" if how in ("SEMI", "ANTI") else "JOIN"
-    said = " AND ".join(written) or "true"
-    sql = f"(SELECT * FROM {left.source.sql} AS first_rows {clause} {right.source.sql} AS second_rows ON ({said}))"
     kept = how in ("SEMI", "ANTI")
     source = replace(
         merged,
-        sql=f"{sql} AS joined_rows",
         columns=left.source.columns if kept else merged.columns,
         made=Joined(
             left.source.relation,
@@ -273,8 +265,9 @@ def _shown(right: Relation, on: _On, how: str) -> tuple[Condition, ...]:
     if how not in ("SEMI", "ANTI", "LEFT"):
         return found
     words = {"SEMI": "EXISTS", "ANTI": "NOT EXISTS", "LEFT": "LEFT JOIN"}[how]
-    shown = f"{words} ({right.source.name}{conditions(each.shown for each in found)})"
-    return (Condition("", shown, any(each.given for each in found)),)
+    said = " AND ".join(each.shown for each in found)
+    shown = f"{words} ({right.source.name}{f' WHERE {said}' if said else ''})"
+    return (Condition(shown, any(each.given for each in found)),)
 
 
 def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
@@ -285,7 +278,7 @@ def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
     if theirs.is_public:
         if ours.is_public or kept:
             return ours
-        factor = None if ours.most is None else _largest(right, [other for _, other in on.equal])
+        factor = None if ours.most is None else most_alike(right.source, [node_of(other) for _, other in on.equal])
         found = ours.times(factor).with_constant(right.source.columns)
     elif ours.is_public:
         if kept or optional:
@@ -293,7 +286,7 @@ def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
                 f"{_word(how)} keeps the rows of {left.source.name}, which is public, by whether somebody is in "
                 f"{right.source.name}: write the table of people first."
             )
-        factor = None if theirs.most is None else _largest(left, [own for own, _ in on.equal])
+        factor = None if theirs.most is None else most_alike(left.source, [node_of(own) for own, _ in on.equal])
         found = theirs.times(factor).with_constant(left.source.columns)
     elif on.parts != frozenset(range(len(ours.key))):
         equal = " AND ".join(f"{own} = {other}" for own, other in zip(ours.key, theirs.key, strict=True))
@@ -311,32 +304,6 @@ def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
         if not optional or not on.conditions:  # else of one person's rows some may have found others
             found = replace(found, constant=found.constant | theirs.constant)
     return found
-
-
-def _largest(public: Relation, equal: Sequence[Expression]) -> int:
-    """Largest number of a public table's rows that match one row, counted there as they are compared."""
-    if is_of_server(public.source):
-        return most_alike(public.source, [each.node for each in equal if each.node is not None])
-    import duckdb
-
-    groups = [_compared(each) for each in equal]
-    counted = f"SELECT system.main.count(*) AS n FROM {public.source.sql} AS public_rows"
-    if groups:
-        counted += f"{conditions(f'{each} IS NOT NULL' for each in groups)} GROUP BY {', '.join(groups)}"
-    try:
-        rows = public.source.connection.execute(f"SELECT system.main.max(n) FROM ({counted}) AS numbers").fetchall()
-    except duckdb.Error as error:
-        failure = type(error).__name__
-    else:
-        return max(1, rows[0][0] or 0)
-    raise ParameterError(f"the public table {public.source.name} cannot be read ({failure}): see whether it is whole.")
-
-
-def _compared(value: Expression) -> str:
-    """Expression that is equal wherever a comparison could take the values for equal."""
-    if value.kind == NUMBER:
-        return value.double
-    return f"CAST({value.sql} AS TIMESTAMP)" if value.kind in (DATE, TIME) else value.sql
 
 
 def _with_one_key(found: Relation, left: Relation, right: Relation) -> Relation:

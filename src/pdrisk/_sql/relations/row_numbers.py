@@ -18,7 +18,7 @@ from pdrisk._sql.relations.joins import conjuncts
 from pdrisk._sql.relations.row_scope import Relation, Rows, aliases_of, column_of, condition, named, starred
 from pdrisk._sql.relations.written_out import unused, written_out
 from pdrisk._sql.syntax.headings import heading
-from pdrisk._sql.syntax.pieces import Expression, lowered, quoted
+from pdrisk._sql.syntax.pieces import Expression, lowered
 from pdrisk._sql.syntax.tree import Select, Star
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
@@ -94,17 +94,14 @@ def numbered(select: Select, relation: Relation, sources: Sources, label_of: str
     nodes = [*_items(select), *([] if select.qualify is None else [select.qualify])]
     windows = list(dict.fromkeys(part for node in nodes for part in below(node) if isinstance(part, Window)))
     names = {window: unused(heading(window), (), taken) for window in windows}
-    written, numbers, types = [], set[str](), dict[str, str]()
+    numbers, types = set[str](), dict[str, str]()
     planned = list[tuple[str, Windowed]]()
     for window, name in names.items():
-        number, is_number = _written(window, base, sources)
+        types[name], is_number = _judged(window, base)
         planned.append((name, _planned(window, base, sources)))
-        written.append(f"CAST({number.sql} AS {number.type}) AS {quoted(name)}")
-        types[name] = number.type
         numbers |= {name} if is_number else set()
     source = replace(
         base.source,
-        sql=f"(SELECT *, {', '.join(written)} FROM {base.source.sql} AS rows_of_people) AS rows_numbered",
         columns={**base.source.columns, **types},
         made=Numbered(base.source.relation, tuple(planned)),
     )
@@ -140,8 +137,8 @@ def _without_aliases(node: Node, aliases: dict[str, Node]) -> Node:
     return node if isinstance(node, Window) else mapped(node, lambda each: _without_aliases(each, aliases))
 
 
-def _written(window: Window, base: Relation, sources: Sources) -> tuple[Expression, bool]:
-    """Window as SQL, and whether it numbers the rows of each person."""
+def _judged(window: Window, base: Relation) -> tuple[str, bool]:
+    """SQL type of a window, and whether it numbers the rows of each person."""
     assert base.owners is not None
     rows, call = Rows(base, {}), window.function
     by = [named(each, rows).column for each in window.partitions]
@@ -156,17 +153,12 @@ def _written(window: Window, base: Relation, sources: Sources) -> tuple[Expressi
     found = of_rows(call.name, [named(each, rows) for each in call.arguments], CALL)
     if found.kind not in COMPARED:
         raise ParameterError(f"{heading(window)} of {found.kind} is not understood: make text, numbers or dates of it.")
-    order = [f"{named(each, rows).clean} {sources.settings.order(how)}" for each, how in window.order]
-    if call.name not in ("rank", "dense_rank"):
-        order += [f"{each} ASC NULLS LAST" for name in base.source.columns for each in _told_apart(name, base)]
-    partition = ", ".join(quoted(str(name)) for name in by)
-    sql = f"{found.sql} OVER (PARTITION BY {partition} ORDER BY {', '.join(order)})"
     is_number = call.name == "row_number" and set(by) == set(base.owners.key)
-    return replace(found, sql=sql, type=COMPARED[found.kind] or found.type), is_number
+    return COMPARED[found.kind] or found.type, is_number
 
 
 def _planned(window: Window, base: Relation, sources: Sources) -> Windowed:
-    """A window that `_written` has judged, as a part of a plan."""
+    """A window that `_judged` has seen, as a part of a plan."""
     rows = Rows(base, {})
     return Windowed(
         window.function.name,
@@ -174,14 +166,3 @@ def _planned(window: Window, base: Relation, sources: Sources) -> Windowed:
         tuple(str(named(each, rows).column) for each in window.partitions),
         tuple((resolved(each, rows), sources.settings.order(how)) for each, how in window.order),
     )
-
-
-def _told_apart(name: str, base: Relation) -> list[str]:
-    """Expression that differs for different values of a column, also for 0 and -0."""
-    sql_type, column = base.source.columns[name], quoted(name)
-    value = column_of(name, sql_type, base.source)
-    if value.kind == NUMBER:
-        return [column, CALL("signbit", column)] if sql_type in ("DOUBLE", "FLOAT") else [column]
-    if value.kind == TEXT:
-        return [value.sql]
-    return [column] if value.kind in (DATE, TIME, TRUTH) else [f"CAST({column} AS VARCHAR)"]

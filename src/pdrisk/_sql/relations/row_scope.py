@@ -37,7 +37,6 @@ class Condition:
 
     Attributes
     ----------
-    sql : str
     shown : str
         For people, with the names of parameters instead of their values.
     given : bool
@@ -48,7 +47,6 @@ class Condition:
         What it says of single expressions.
     """
 
-    sql: str
     shown: str
     given: bool
     node: Node = field(default=Constant(True), compare=False, repr=False)
@@ -225,7 +223,7 @@ def condition(node: Node, scope: Rows) -> Condition:
     _check_codes(node, scope)
     found = truth(named(node, scope), "WHERE")
     assert found.node is not None
-    return Condition(found.condition, found.shown, found.given, found.node, lambda: limits(node, scope))
+    return Condition(found.shown, found.given, found.node, lambda: limits(node, scope))
 
 
 def _check_codes(node: Node, scope: Rows) -> None:

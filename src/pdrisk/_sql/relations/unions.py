@@ -44,14 +44,12 @@ def _pair(left: Relation, right: Relation, sources: Sources) -> Relation:
         raise ParameterError("UNION ALL of public rows and those of people: whose they are would be lost.")
     merged = read_together(left.source, right.source, sources, "UNION ALL")
     taken: set[str] = set()
-    names, firsts, seconds, types = [], [], [], []
+    names, types = list[str](), list[str]()
     own_nodes, other_nodes = list[Node](), list[Node]()
     keys = [unused(name, (), taken) for name in ours]
     for name, first_key, second_key in zip(keys, ours, theirs, strict=True):
         check_alike(left, first_key, right, second_key)
         names.append(name)
-        firsts.append(quoted(first_key))
-        seconds.append(quoted(second_key))
         own_nodes.append(Column(first_key))
         other_nodes.append(Column(second_key))
         types.append(left.source.columns[first_key])
@@ -61,23 +59,16 @@ def _pair(left: Relation, right: Relation, sources: Sources) -> Relation:
             columns.append((label, keys[ours.index(own.column)]))
             continue
         name = unused(label, (), taken)
-        first, second, sql_type = _alike(label, own, other, left.source, right.source)
+        sql_type = _type_of_both(label, own, other, left.source, right.source)
         names.append(name)
-        firsts.append(first)
-        seconds.append(second)
         for nodes, value in ((own_nodes, own), (other_nodes, other)):
             column: Node = Column(value.column)
             is_double = sql_type == "DOUBLE" and value.kind == NUMBER
             nodes.append(Cast(column, "DOUBLE", True) if is_double else column)
         types.append(sql_type)
         columns.append((label, name))
-    selects = [
-        f"SELECT {', '.join(f'{sql} AS {quoted(name)}' for sql, name in zip(listed, names, strict=True))} "
-        f"FROM {each.source.sql} AS part_of_union"
-        for listed, each in ((firsts, left), (seconds, right))
-    ]
     source = replace(
-        merged, sql=f"({' UNION ALL '.join(selects)}) AS united_rows", columns=dict(zip(names, types, strict=True)),
+        merged, columns=dict(zip(names, types, strict=True)),
         made=United(tuple(Selection(each.source.relation, tuple(zip(names, nodes, strict=True)))
                          for nodes, each in ((own_nodes, left), (other_nodes, right)))),
         declared=Declarations(), untyped=frozenset(), whole=frozenset(), is_table=False, stated=left.source.stated,
@@ -101,20 +92,19 @@ def _shown(left: Relation, right: Relation) -> tuple[Condition, ...]:
     if not any(parts):
         return ()
     said = [" AND ".join(each.shown for each in part) or "true" for part in parts]
-    return (Condition("", f"({said[0]} UNION ALL {said[1]})", any(each.given for part in parts for each in part)),)
+    return (Condition(f"({said[0]} UNION ALL {said[1]})", any(each.given for part in parts for each in part)),)
 
 
-def _alike(label: str, own: Expression, other: Expression, left: Source, right: Source) -> tuple[str, str, str]:
-    """Two columns in one type, and this type."""
+def _type_of_both(label: str, own: Expression, other: Expression, left: Source, right: Source) -> str:
+    """The type of two columns, one over the other."""
     first, second = left.columns[str(own.column)], right.columns[str(other.column)]
     if own.kind == other.kind == NUMBER:
-        if first == second and not {own.column, other.column} & (left.whole | right.whole):
-            return quoted(str(own.column)), quoted(str(other.column)), first
-        return own.double, other.double, "DOUBLE"
+        alike = first == second and not {own.column, other.column} & (left.whole | right.whole)
+        return first if alike else "DOUBLE"
     if own.kind == other.kind == TEXT:
-        return own.sql, other.sql, "VARCHAR"
+        return "VARCHAR"
     if first != second:
         raise ParameterError(
             f"UNION ALL puts {label} over a column of another type, {first} over {second}: cast one of them."
         )
-    return quoted(str(own.column)), quoted(str(other.column)), first
+    return first

@@ -1,4 +1,4 @@
-"""Relations written out as a SELECT of their own, which joins, unions and groups then read like a table."""
+"""Relations made a source of their own, which joins, unions and groups then read like a table."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from pdrisk._model.kinds import TEXT
 from pdrisk._model.nodes import Column, Node
 from pdrisk._relations.owners import Owners
 from pdrisk._relations.plan import Selection
-from pdrisk._sql.relations.dry_run import types
 from pdrisk._sql.relations.row_scope import Member, Relation, column_of
-from pdrisk._sql.syntax.pieces import Expression, kind_of_type, lowered, may_be_nan, quoted
-from pdrisk._sql.tables.codes_in_sql import relation_without_codes
+from pdrisk._sql.syntax.pieces import Expression, kind_of_type, lowered, quoted
 from pdrisk._sql.tables.parquet_meanings import as_remembered
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
-from pdrisk.engines.sql.summary.summary_plan import INFINITY
+from pdrisk._sql.text.dry_run import types
 from pdrisk.errors import ParameterError
 
-__all__ = ["conditions", "node_of", "owners_of", "read_together", "unused", "written_out"]
+__all__ = ["node_of", "owners_of", "read_together", "unused", "written_out"]
 
 
 def owners_of(relation: Relation, sources: Sources) -> Owners:
@@ -33,12 +31,6 @@ def owners_of(relation: Relation, sources: Sources) -> Owners:
         If it is one table, and nobody said who its people are, or that it is public.
     """
     return relation.owners if relation.owners is not None else sources.owners(relation.source)
-
-
-def conditions(texts: Iterable[str]) -> str:
-    """WHERE clause, if there are conditions."""
-    joined = " AND ".join(texts)
-    return f" WHERE {joined}" if joined else ""
 
 
 def unused(label: str, names: Sequence[str], taken: set[str]) -> str:
@@ -100,15 +92,8 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
             columns.place(label, value, member.names)
     for name in (*owners.key, *owners.extra, *sorted(owners.constant | owners.numbers)):
         columns.place(name, Expression(quoted(name), kind_of_type(old.columns[name]), column=name), relation.names)
-    made, found = _source(columns, old, owners.key)
-    kept = [each.sql for each in (*relation.owned, *relation.where)]
-    kept += [_is_known(name, old.columns[name]) for name in owners.key]
-    said = " ".join((*found, *kept))
-    missing = old.codes(said)
-    inner = relation_without_codes(old.sql, old.columns, missing)
     made = replace(
-        made,
-        sql=f"(SELECT {', '.join(found)} FROM {inner}{conditions(kept)})",
+        _source(columns, old, owners.key),
         made=Selection(
             old.relation,
             tuple((name, node_of(value)) for name, value in columns.read.items()),
@@ -154,38 +139,34 @@ def node_of(value: Expression) -> Node:
     return value.node
 
 
-def _source(columns: _Columns, old: Source, key: Sequence[str]) -> tuple[Source, list[str]]:
-    """The new source except its SQL, and its SELECT list."""
+def _source(columns: _Columns, old: Source, key: Sequence[str]) -> Source:
+    """The new source without its plan."""
     made = {name: value for name, value in columns.read.items() if value.column is None}
-    found = dict(zip(made, types(old, list(made.values()), any(each.given for each in made.values())), strict=True))
-    sql_types, listed = {}, []
-    own: list[Declaration] = []
-    for name, value in columns.read.items():
-        if value.column is None:
-            sql_types[name] = "DOUBLE" if value.wide else found[name]
-            listed.append(f"{value.wide or value.sql} AS {quoted(name)}")
-            continue
-        column = quoted(value.column)
-        sql_types[name] = old.columns[value.column]
-        if value.column in key and kind_of_type(sql_types[name]) == TEXT:
-            sql_types[name], column = "VARCHAR", f"CAST({column} AS VARCHAR)"  # of an ENUM, whose labels are people's
-        listed.append(f"{column} AS {quoted(name)}")
-        own.append(_declaration(old, value.column, name))
-    stored = {value.column: name for name, value in columns.read.items() if value.column is not None}
+    given = any(each.given for each in made.values())
+    found = dict(zip(made, types(old.columns, list(made.values()), given), strict=True))
+    stored = {name: value.column for name, value in columns.read.items() if value.column is not None}
+    old.missing(stored.values())  # which refuses codes of another kind
+    sql_types = {name: "DOUBLE" if value.wide else found[name] for name, value in made.items()}
+    own = [_declaration(old, column, name) for name, column in stored.items()]
+    for name, column in stored.items():
+        is_label = column in key and kind_of_type(old.columns[column]) == TEXT  # of an ENUM, whose labels are people's
+        sql_types[name] = "VARCHAR" if is_label else old.columns[column]
+    new = {column: name for name, column in stored.items()}
     return replace(
         old,
         sql="",
-        columns=sql_types,
+        columns={name: sql_types[name] for name in columns.read},
         declared=Declarations(schema=tuple(each for each in own if each.says_something or each.whole)),
         folded=False,
         frame=None,
         place=None,
-        untyped=frozenset(stored[name] for name in old.untyped if name in stored),
-        whole=frozenset(stored[name] for name in old.whole if name in stored),
+        untyped=frozenset(new[name] for name in old.untyped if name in new),
+        whole=frozenset(new[name] for name in old.whole if name in new),
         stated=columns.given,
         below=old.below | frozenset(map(lowered, old.columns)),
+        held=old.stored,
         tables=old.tables or {as_remembered(old.sql): old.origin},
-    ), listed
+    )
 
 
 def _declaration(source: Source, column: str, name: str) -> Declaration:
@@ -201,14 +182,8 @@ def _declaration(source: Source, column: str, name: str) -> Declaration:
     )  # fmt: skip
 
 
-def _is_known(name: str, sql_type: str) -> str:
-    """Whether a part of an id is not missing."""
-    column = quoted(name)
-    return f"({column} <= {INFINITY})" if may_be_nan(sql_type) else f"({column} IS NOT NULL)"
-
-
 def read_together(left: Source, right: Source, sources: Sources, how: str) -> Source:
-    """Two sources with columns of different names as one, except its SQL.
+    """Two sources with columns of different names as one, without its plan.
 
     Raises
     ------
@@ -238,5 +213,5 @@ def read_together(left: Source, right: Source, sources: Sources, how: str) -> So
         stated={**left.stated, **right.stated},
         below=left.below | right.below,
         tables={**left.tables, **right.tables},
-        held={**left.held, **right.held},
+        held={**left.stored, **right.stored},
     )

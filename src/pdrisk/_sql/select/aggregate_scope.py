@@ -18,18 +18,18 @@ from pdrisk._model.query import UNIT
 from pdrisk._sql.expressions.judged_expressions import text
 from pdrisk._sql.noisy.noisy_scope import Computed, column_of
 from pdrisk._sql.noisy.uncut import arithmetic
-from pdrisk._sql.relations.dry_run import types
 from pdrisk._sql.relations.group_by_person import positional
 from pdrisk._sql.relations.group_keys import Grouping, typed_key
 from pdrisk._sql.relations.row_scope import Condition, Relation, Rows, condition, named
 from pdrisk._sql.select.argument_bounds import bounds_of_argument
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES, Asked, asked, asked_of_two
 from pdrisk._sql.syntax.headings import heading
-from pdrisk._sql.syntax.pieces import Expression, lowered, number, quoted
+from pdrisk._sql.syntax.pieces import Expression, lowered, number
 from pdrisk._sql.syntax.ranges import ANYTHING, Range, range_of
 from pdrisk._sql.syntax.refusals import not_grouped
 from pdrisk._sql.syntax.tree import Select, Star
 from pdrisk._sql.tables.settings import Settings
+from pdrisk._sql.text.dry_run import types
 from pdrisk.errors import ParameterError
 
 COUNTS = frozenset({"count", "dp_count"})
@@ -71,7 +71,7 @@ class Noted:
         """The exact values that are read; None for COUNT(*) of all."""
         read = [each.sql for each in (self.argument, self.other) if each is not None]
         argument = ", ".join(read) or None
-        filtered = None if self.filtered is None else f"FILTER {self.filtered.sql}"
+        filtered = None if self.filtered is None else f"FILTER {self.filtered.node!r}"
         return " ".join(filter(None, (argument, filtered))) or None
 
     @property
@@ -195,7 +195,7 @@ class Answers:
                 found.append((node, value))
         if not found:
             return []
-        sql_types = types(self.relation.source, [value for _, value in found], select.has_parameters)
+        sql_types = types(self.relation.source.columns, [value for _, value in found], select.has_parameters)
         return [
             replace(typed_key(value, sql_type, self._group_names(node, value)), node=node)
             for (node, value), sql_type in zip(found, sql_types, strict=True)
@@ -260,10 +260,12 @@ class Answers:
         )
         value = None if node is None else named(node, self.rows)
         filtered = None if call.condition is None else condition(call.condition, self.rows)
-        kept = None if filtered is None else filtered.sql
+        kept = None if filtered is None else repr(filtered.node)
         different = AGGREGATES[call.name].statistic == "nunique" or (call.distinct and call.name in COUNTS)
-        key = self._key(value, heading(call)) if different and value is not None else None
-        one = asked(call, value, kept, lambda: self._bounds(call, node, value, self._alias(original, node)), key)
+        is_key = different and value is not None
+        if is_key and value is not None:
+            self._check_key(value, heading(call))
+        one = asked(call, value, kept, lambda: self._bounds(call, node, value, self._alias(original, node)), is_key)
         if one.statistic.bounded and value is not None:
             self.relation.source.known(value.column).narrowed(one.universe)
         # Of an expression whose bounds nobody wrote: those of a stored column are for its schema to tell.
@@ -271,12 +273,11 @@ class Answers:
         whole = made and one.bounds_from == "declared"
         return self._noted(Noted(one, original, value, filtered, None if node is None else heading(node), whole=whole))
 
-    def _key(self, value: Expression, shown: str) -> str:
-        """Expression with one value for all values that are equal."""
-        (sql_type,) = types(self.relation.source, [value], self.select.has_parameters)
-        if value.column is not None and sql_type in EXACT:
-            return quoted(value.column)
-        return typed_key(value, sql_type, (f"of {shown}",), "the argument").key_sql
+    def _check_key(self, value: Expression, shown: str) -> None:
+        """Refuse to count different values of a type that no groups have."""
+        (sql_type,) = types(self.relation.source.columns, [value], self.select.has_parameters)
+        if value.column is None or sql_type not in EXACT:
+            typed_key(value, sql_type, (f"of {shown}",), "the argument")
 
     def _place_of_two(self, call: Call) -> int:
         """Position of an aggregate of two columns among the releases."""
@@ -289,7 +290,7 @@ class Answers:
             self.relation.source.known(values[at].column).narrowed(own)
             return own, source
 
-        one = asked_of_two(call, values, None if filtered is None else filtered.sql, bounds)
+        one = asked_of_two(call, values, None if filtered is None else repr(filtered.node), bounds)
         first, second = map(heading, nodes)
         return self._noted(Noted(one, call, values[0], filtered, first, values[1], second))
 

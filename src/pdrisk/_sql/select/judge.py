@@ -22,7 +22,7 @@ from pdrisk._model.nodes import Column, Node, Window, below
 from pdrisk._model.query import Line, Query, answered_by
 from pdrisk._model.unit import People
 from pdrisk._relations.canonical import canonical
-from pdrisk._relations.pruned import columns_read
+from pdrisk._relations.pruned import columns_named, columns_read
 from pdrisk._sql.expressions.judged_expressions import text
 from pdrisk._sql.expressions.resolved import resolved
 from pdrisk._sql.expressions.where_values import Limit
@@ -30,12 +30,12 @@ from pdrisk._sql.expressions.windows import ABOUT_RECORDS
 from pdrisk._sql.noisy.layers import Layer, Layered, aggregates, layer_over, layered, tail
 from pdrisk._sql.relations.day_keys import on_days
 from pdrisk._sql.relations.from_clause import is_by_person, relation_of
-from pdrisk._sql.relations.group_keys import Grouping, key_lists, key_relation, keys_given
+from pdrisk._sql.relations.group_keys import Grouping, keys_given
 from pdrisk._sql.relations.row_numbers import limited
 from pdrisk._sql.relations.row_scope import Condition, Rows, condition
-from pdrisk._sql.select.aggregate_arguments import DuckDBReads, parts_of
 from pdrisk._sql.select.aggregate_scope import Answers, Noted, bounded, checked_bounds
-from pdrisk._sql.select.judged_query import Judged, said_by, try_out
+from pdrisk._sql.select.compiled_query import NodesAsked, compiled_query
+from pdrisk._sql.select.judged_query import Judged, try_out
 from pdrisk._sql.select.known_names import check_bounds, check_named
 from pdrisk._sql.select.select_people import (
     PeopleAsked,
@@ -44,21 +44,15 @@ from pdrisk._sql.select.select_people import (
     of_relation,
     owners_of_table,
     people_of,
-    people_read,
     unit_of,
 )
-from pdrisk._sql.select.server_engine import ServerEngine, server_engine
 from pdrisk._sql.syntax.headings import heading, unique
-from pdrisk._sql.syntax.pieces import lowered, quoted
+from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.refusals import keys_without_groups
 from pdrisk._sql.syntax.tree import Select, Star, reads_several
-from pdrisk._sql.tables.codes_in_sql import relation_without_codes
-from pdrisk._sql.tables.server_sources import SourcesElsewhere
 from pdrisk._sql.tables.settings import Settings
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
-from pdrisk.engines.sql.servers.duckdb_engine import DuckDBEngine
-from pdrisk.engines.sql.summary.summary_plan import SummaryPlan, combined
 from pdrisk.errors import ParameterError
 
 __all__ = ["judged", "layers_of"]
@@ -153,49 +147,27 @@ def judged(
     asked = Query(lines, shares, releases=releases, unit=unit)
     for at in range(len(lines)):
         asked.mechanism(at).check()
-    parts, places = combined(list(parts_of(noted, asked, DuckDBReads(relation.source))))
-    by = tuple(group.key_sql for group in answers.groups)
-    if groups is not None and groups.is_private:  # keys that are read first, and then listed
-        by = tuple(
-            f"TRY_CAST({key} AS BIGINT)" if group.type == "BIGINT" else key
-            for group, key in zip(answers.groups, by, strict=True)
-        )
-    said = " ".join((*(each.sql for each in conditions), *by, *map(said_by, parts)))
-    of_people = people_read(known, unit, relation.source, owners)
-    missing = relation.source.codes(" ".join((said, *(() if of_people is None else of_people.keys))))
-    plan = SummaryPlan(
-        source=relation_without_codes(relation.source.sql, relation.source.columns, missing),
-        inner=tuple(each.sql for each in relation.owned),
-        where=tuple(each.sql for each in (*relation.where, *where)),
-        groups=by,
-        keys=None if groups is None or groups.keys_from == "data" else key_relation(answers.groups),
-        parts=parts,
-        people=of_people,
-        rows=relation.source.rows,
-    )
-    engine: DuckDBEngine | ServerEngine
-    if isinstance(sources, SourcesElsewhere):
-        engine = server_engine(answers, conditions, noted, asked, groups, known, owners)
-    else:
-        lists = None if groups is None or groups.keys is None else key_lists(groups.keys)
-        engine = DuckDBEngine(relation.source.connection, plan, places, lists, relation.source.origin)
-    ways = [parts[place].way for place in places]
-    asked_nodes = _asked(answers, conditions, noted, ways, known if unit.person else NOBODY)
-    names = list(relation.source.columns)
-    read = [at for at, name in enumerate(names) if quoted(name) in said]
+    nodes = _asked(answers, conditions, noted, known if unit.person else NOBODY)
+    names, named = list(relation.source.columns), columns_named(nodes.all)
+    read = [at for at, name in enumerate(names) if name in named]
+    missing = relation.source.missing(names[at] for at in read)
+    engine = compiled_query(answers, nodes, where, noted, asked, groups, known, owners)
+    ways = [engine.plan.parts[place].way for place in engine.places]
     query = Query(
         lines,
         shares,
         None,
         groups,
         missing,
-        (*(names[at] for at in read), *(() if owners is None else _columns_below(relation.source, *asked_nodes))),
+        (*(names[at] for at in read), *(() if owners is None else _columns_below(relation.source, nodes.all))),
         source=relation.source.name,
         condition=" AND ".join(each.shown for each in (*relation.inside, *conditions)) or None,
         trusted=answers.given
         or any(each.given for each in (*relation.inside, *conditions))
         or any(each.given for each in answers.noted),
-        said=canonical(relation.source.relation, *asked_nodes, relation.source.zone),
+        said=canonical(
+            relation.source.relation, nodes.where, nodes.groups, nodes.read, ways, nodes.people, relation.source.zone
+        ),
         places=tuple(dict.fromkeys((*read, *(names.index(str(column)) for column in known.columns if unit.person)))),
         releases=releases,
         unit=unit,
@@ -206,7 +178,7 @@ def judged(
         query, relation, engine, unique(answers.names()), tuple(answers.groups), layers,
         sum(written, Fraction(0)), len(explicit) - len(written),
     )  # fmt: skip
-    try_out(judged_query, plan, select.has_parameters)
+    try_out(judged_query, select.has_parameters)
     return judged_query
 
 
@@ -247,28 +219,21 @@ def _layers(nested: Layered, answers: Answers, settings: Settings) -> tuple[Laye
     return tuple(layers)
 
 
-Asked = tuple[list[Node], list[Node], list[list[Node | None]], list[str], list[Node]]
+def _asked(answers: Answers, conditions: Sequence[Condition], noted: Sequence[Noted], people: People) -> NodesAsked:
+    """What a question reads, over the columns of the source."""
+    return NodesAsked(
+        tuple(each.node for each in conditions),
+        tuple(resolved(group.node, answers.rows) for group in answers.groups if group.node is not None),
+        tuple(
+            tuple(None if each is None else each.node for each in (one.argument, one.other, one.filtered))
+            for one in noted
+        ),
+        tuple(Column(str(name)) for name in people.columns),
+    )
 
 
-def _asked(
-    answers: Answers, conditions: Sequence[Condition], noted: Sequence[Noted], ways: list[str], people: People
-) -> Asked:
-    """Conditions, groups, what each line reads and how, and columns of people, over the columns of the source."""
-    groups = [resolved(group.node, answers.rows) for group in answers.groups if group.node is not None]
-    read = [[None if each is None else each.node for each in (one.argument, one.other, one.filtered)] for one in noted]
-    return [each.node for each in conditions], groups, read, ways, [Column(name) for name in people.columns]
-
-
-def _columns_below(
-    source: Source,
-    where: list[Node],
-    groups: list[Node],
-    read: list[list[Node | None]],
-    ways: list[str],  # noqa: ARG001 - as `canonical`
-    people: list[Node],
-) -> list[str]:
+def _columns_below(source: Source, nodes: Sequence[Node]) -> list[str]:
     """Columns of tables that a question reads, in lower case, whatever they are called on the way."""
-    nodes = [*where, *groups, *people, *(node for line in read for node in line if node is not None)]
     return sorted({lowered(name) for _, name in columns_read(source.relation, nodes)})
 
 

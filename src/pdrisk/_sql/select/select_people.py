@@ -23,9 +23,8 @@ from pdrisk._model.unit_label import checked_label, label_of_nobody
 from pdrisk._relations.owners import Owners
 from pdrisk._sql.relations.row_scope import Relation
 from pdrisk._sql.select.aggregate_scope import Noted
-from pdrisk._sql.syntax.pieces import lowered, may_be_nan, quoted
+from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.tables.source import Source
-from pdrisk.engines.sql.summary.summary_plan import INFINITY, PeopleRead
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 
 __all__ = [
@@ -36,7 +35,6 @@ __all__ = [
     "of_relation",
     "owners_of_table",
     "people_of",
-    "people_read",
     "unit_of",
 ]
 
@@ -227,7 +225,7 @@ def counted_people(noted: Noted, people: People, asked: PeopleAsked) -> Noted:
     of_people = argument is not None and people.columns == (argument.column,) and not several
     if not of_people or not isinstance(noted.asked.statistic, Distinct) or asked.unit is not None:
         return noted
-    return replace(noted, asked=replace(noted.asked, statistic=Count(), key=None))
+    return replace(noted, asked=replace(noted.asked, statistic=Count(), counts_different=False))
 
 
 def unit_of(
@@ -285,18 +283,6 @@ def check_units(asked: PeopleAsked, units: Sequence[Unit], grouped: bool) -> Non
             f"the parts of this statement protect different units, {' and '.join(different)}, whose losses do not add "
             "up to one eps. Ask each part alone; its answer says whom it protects."
         )
-
-
-def people_read(people: People, unit: Unit, source: Source, owners: Owners | None) -> PeopleRead | None:
-    """The people for an engine; None if single rows are protected."""
-    if not unit.is_of_people:
-        return None
-    keys = []
-    for name in map(str, people.columns):
-        column, can = quoted(name), may_be_nan(source.columns[name])
-        keys.append(f"CASE WHEN {column} <= {INFINITY} THEN {column} END" if can else column)
-    have_one = owners is not None and owners.is_proven and owners.most == 1
-    return PeopleRead(tuple(keys), unit, people.secret().hex(), have_one)
 
 
 def _columns(noted: Noted) -> list[Hashable]:

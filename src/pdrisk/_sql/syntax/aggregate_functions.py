@@ -92,15 +92,15 @@ class Asked:
     Attributes
     ----------
     argument : str or None
-        SQL of what is aggregated, None for COUNT(*).
+        What is aggregated, None for COUNT(*).
     condition : str or None
-        SQL of its FILTER.
+        Its FILTER.
     eps : Fraction or None
         None: a share of what the call leaves.
     other : str or None
-        SQL of a second column.
-    key : str or None
-        Of different values that are counted: SQL that is one value for what is equal.
+        A second column.
+    counts_different : bool
+        Whether different values are counted.
     """
 
     statistic: Statistic
@@ -110,7 +110,7 @@ class Asked:
     bounds_from: Source | None
     eps: Fraction | None
     other: str | None = None
-    key: str | None = None
+    counts_different: bool = False
 
 
 def asked(
@@ -118,7 +118,7 @@ def asked(
     argument: Expression | None,
     condition: str | None,
     bounds: Callable[[], tuple[Universe, Source]],
-    key: str | None = None,
+    counts_different: bool = False,
 ) -> Asked:
     """Release of an aggregate.
 
@@ -127,13 +127,13 @@ def asked(
     call : Call
         Its first argument is the column, unless there is none.
     argument : Expression or None
-        That column in SQL.
+        That column.
     condition : str or None
-        Its FILTER in SQL.
+        Its FILTER.
     bounds : callable
         The bounds known from elsewhere; raises what to say if there are none.
-    key : str or None
-        Of different values that are counted: the column as a key of groups.
+    counts_different : bool
+        Whether different values are counted.
 
     Raises
     ------
@@ -142,13 +142,13 @@ def asked(
     """
     kind = AGGREGATES[call.name]
     options = _options(call, kind, 0 if argument is None else 1)
-    found = statistic("nunique" if key is not None else _spec(call.name, kind, options))
+    found = statistic("nunique" if counts_different else _spec(call.name, kind, options))
     if call.distinct and isinstance(found, Sum):
         found = DistinctSum()
     eps = epsilon(_eps(options["eps"])) if "eps" in options else None
     if not found.bounded:
         value = None if argument is None else argument.sql
-        return Asked(found, value, condition, Universe(0.0, 1.0), None, eps, key=key)
+        return Asked(found, value, condition, Universe(0.0, 1.0), None, eps, counts_different=counts_different)
     if argument is None:
         raise ParameterError(f"{call.name} needs a column, as in {call.name}(distance).")
     check_number(call.name, argument)

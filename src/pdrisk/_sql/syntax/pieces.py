@@ -27,7 +27,6 @@ __all__ = [
     "kind_of_type",
     "limits",
     "lowered",
-    "may_be_nan",
     "number",
     "operation",
     "public",
@@ -171,11 +170,6 @@ def kind_of_type(sql_type: str) -> str:
     if name in INTEGERS or name in ("UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL"):
         return NUMBER
     return _KINDS.get(name, name.lower())
-
-
-def may_be_nan(sql_type: str) -> bool:
-    """Whether a column of this type can hold NaN, which is no value either."""
-    return kind_of_type(sql_type) == NUMBER and sql_type not in INTEGERS
 
 
 def limits(sql_type: str) -> tuple[int, int]:

@@ -1,48 +1,78 @@
-"""Relations of tables that another engine than DuckDB has: written in its SQL, and read there."""
+"""Relations compiled: written in the SQL of the engine that has their tables, and read there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from dataclasses import replace
+from functools import partial, reduce
 
 import numpy as np
 
 from pdrisk._model.kinds import NUMBER
 from pdrisk._model.nodes import Node
 from pdrisk._relations.plan import Scan
+from pdrisk._relations.pruned import columns_read, pruned
 from pdrisk._sql.tables.source import Source
+from pdrisk._sql.text.dry_run import typed_nothing
 from pdrisk.engines.sql.compiler.relation import written
 from pdrisk.engines.sql.compiler.rows import RowSQL
+from pdrisk.engines.sql.servers.duckdb_engine import fetched
+from pdrisk.engines.sql.servers.duckdb_functions import DuckDBForSQL
 from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.engines.sql.summary.summary_plan import Counted, SummaryPlan
 from pdrisk.errors import ParameterError
 
-__all__ = ["compiled", "is_of_server", "most_alike"]
+__all__ = ["compiled", "is_of_server", "most_alike", "over_nobody"]
 
 
 def is_of_server(source: Source) -> bool:
     """Whether another engine than DuckDB has the tables of a source."""
-    return bool(source.held)
+    return any(not table.dialect.own for table in source.held.values())
 
 
-def compiled(source: Source) -> tuple[SQLTable, RowSQL]:
+def compiled(source: Source, read: Sequence[Node] | None = None) -> tuple[SQLTable, RowSQL]:
     """The source as one table of its engine, and its columns.
+
+    Parameters
+    ----------
+    source : Source
+    read : sequence of Node, optional
+        What is read of it; by default, everything.
 
     Raises
     ------
     ParameterError, ColumnTypeError
         If the engine could not compute it with the meaning that it has on DuckDB.
     """
-    relation, (first, *others) = source.relation, source.held.values()
-    text, rows = written(relation, source.held, first.dialect)
+    relation, stored = source.relation if read is None else pruned(source.relation, read), source.stored
+    first, *others = stored.values()
+    if not is_of_server(source):
+        dialect = DuckDBForSQL(source.zone)
+        text, rows = written(relation, stored, dialect)
+        return SQLTable(text, {}, dialect, partial(fetched, source.connection), source.origin, source.rows), rows
+    text, rows = written(relation, stored, first.dialect)
     if isinstance(relation, Scan):
-        return source.held[relation.table], rows
+        return stored[relation.table], rows
     return reduce(lambda table, other: table.made(text, {}, other), others, first.made(text, {})), rows
+
+
+def over_nobody(source: Source, read: Sequence[Node]) -> str:
+    """The relation that `compiled` gives, over one row of NULLs in each of its tables; "" of another engine's."""
+    if is_of_server(source):
+        return ""
+    names: dict[str, set[str]] = {}
+    for table, name in columns_read(source.relation, read):
+        names.setdefault(table, set()).add(name)
+    places = {
+        table: replace(place, source=typed_nothing({name: place.columns[name].type for name in names.get(table, ())}))
+        for table, place in source.stored.items()
+    }
+    return written(pruned(source.relation, read), places, DuckDBForSQL(source.zone))[0]
 
 
 def most_alike(public: Source, nodes: Sequence[Node]) -> int:
     """Largest number of a public table's rows that are equal in these expressions, counted where they are."""
-    table, rows = compiled(public)
+    table, rows = compiled(public, nodes)
     groups = [_compared(rows, each) for each in nodes]
     where = f" WHERE {' AND '.join(f'{each} IS NOT NULL' for each in groups)}" if groups else ""
     by = f" GROUP BY {', '.join(groups)}" if groups else ""

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+import datetime
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from pdrisk._core.universe import Universe
 from pdrisk._model.declared.declarations import Declarations, Known
+from pdrisk._model.declared.missing_codes import check_code_kinds
+from pdrisk._model.kinds import TEXT, TIME
 from pdrisk._relations.plan import Relation, Scan
-from pdrisk._sql.syntax.pieces import lowered, quoted
+from pdrisk._sql.syntax.pieces import kind_of_type, lowered
 from pdrisk._sql.syntax.ranges import ANYTHING, Range, range_of
 from pdrisk._sql.tables.parquet_meanings import as_remembered
 from pdrisk.engines.base import Origin
+from pdrisk.engines.sql.servers.duckdb_engine import fetched
+from pdrisk.engines.sql.servers.duckdb_functions import DuckDBForSQL
+from pdrisk.engines.sql.servers.duckdb_types import columns_for_sql
 from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.errors import ParameterError
 
@@ -32,7 +39,7 @@ class Source:
     Attributes
     ----------
     sql : str
-        As it stands in FROM.
+        As it stands in FROM; "" of what is made of others.
     columns : mapping of str to str
         SQL types by column name.
     declared : Declarations
@@ -66,7 +73,7 @@ class Source:
     made : Relation or None
         What it is written out of; None of a stored table.
     held : mapping of SQLTable
-        The stored tables, if another engine than DuckDB has them; nothing runs ``sql`` then.
+        The stored tables that it is made of, or itself if another engine than DuckDB has it.
     """
 
     sql: str
@@ -89,6 +96,15 @@ class Source:
     tables: Mapping[str, Origin] = field(default_factory=dict)
     made: Relation | None = None
     held: Mapping[str, SQLTable] = field(default_factory=dict)
+
+    @property
+    def stored(self) -> Mapping[str, SQLTable]:
+        """The stored tables that it is made of, by the names that `relation` has for them."""
+        if self.held or self.made is not None:
+            return self.held
+        columns = columns_for_sql(self.columns, self.whole)
+        table = SQLTable(self.sql, columns, DuckDBForSQL(self.zone), partial(fetched, self.connection), self.origin)
+        return {as_remembered(self.sql): table}
 
     @property
     def relation(self) -> Relation:
@@ -130,8 +146,21 @@ class Source:
         dtype = self.frame[column].dtype
         return list(dtype.categories) if isinstance(dtype, pd.CategoricalDtype) else None
 
-    def codes(self, said: str) -> dict[str, tuple[Hashable, ...]]:
-        """Missing codes of the columns that a SQL text names."""
+    def missing(self, names: Iterable[str]) -> dict[str, tuple[Hashable, ...]]:
+        """Missing codes of columns.
+
+        Raises
+        ------
+        ColumnTypeError
+            If a code is of another kind than its column.
+        """
         if not self.declared.speak_of_codes:
             return {}
-        return {name: codes for name in self.columns if quoted(name) in said and (codes := self.known(name).missing)}
+        found = {name: codes for name in names if (codes := self.known(name).missing)}
+        for name, codes in found.items():
+            sql_type = self.columns[name]
+            kind = TIME if sql_type.startswith("TIMESTAMP_") else kind_of_type(sql_type)
+            # A date beside text is compared as a frame's column of such objects is read.
+            plain = [str(code) if kind == TEXT and isinstance(code, datetime.date) else code for code in codes]
+            check_code_kinds(name, plain, kind, sql=True)
+        return found

@@ -20,6 +20,7 @@ from pdrisk._sql.syntax.pieces import kind_of_type, lowered
 from pdrisk._sql.syntax.tree import Cte, Select
 from pdrisk._sql.tables.catalog import VIEW, CatalogEntry, entry_names, found_entry
 from pdrisk._sql.tables.clients import plain_text
+from pdrisk._sql.tables.compiled_sources import compiled
 from pdrisk._sql.tables.declared_tables import declared_for, declared_in_file, folded
 from pdrisk._sql.tables.frame_types import plain_frame
 from pdrisk._sql.tables.parquet_meanings import (
@@ -139,9 +140,8 @@ class Sources:
 
     def check_readable(self, source: Source) -> None:
         """Refuse a combination of sources that DuckDB cannot read, before anything is paid."""
-        found = described(source.connection, f"SELECT * FROM {source.sql}", "these tables together", WHOLE)
-        if set(found) != set(source.columns):
-            raise ParameterError("these tables have columns that DuckDB names otherwise: name the columns in SELECTs.")
+        table, _ = compiled(source)
+        described(source.connection, f"SELECT * FROM {table.source}", "these tables together", WHOLE)
 
     def close(self) -> None:
         """Release the frames."""

@@ -26,7 +26,6 @@ from pdrisk._model.margins import MarginsAsked
 from pdrisk._model.nodes import Constant
 from pdrisk._sql.noisy.grouping_sets import group_names, keys_of_part
 from pdrisk._sql.noisy.layers import NOISY, Layer, Layered, layer_over
-from pdrisk._sql.relations import dry_run
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.select.known_names import check_named, is_correlated
 from pdrisk._sql.syntax.headings import unique
@@ -35,6 +34,7 @@ from pdrisk._sql.syntax.refusals import NO_FROM, correlated, keys_without_groups
 from pdrisk._sql.syntax.tree import Scalar, Select, Star, Union
 from pdrisk._sql.tables.settings import Settings
 from pdrisk._sql.tables.sources import Sources
+from pdrisk._sql.text import dry_run
 from pdrisk._sql.text.scalars import Scalars
 from pdrisk._sql.together.stacked import (
     TYPES,

@@ -29,6 +29,8 @@ MONDAY: Final = 3  # days from a Monday to 1970-01-01
 
 def part_of(dialect: Dialect, unit: str, time: Value) -> Value:
     """Part of a time, as EXTRACT has it: one of `PARTS`, a whole number. A week is that of ISO 8601."""
+    if dialect.own:
+        return Value(f"CAST({dialect.part_of_day(unit, dialect.own.time(time))} AS BIGINT)", span=PARTS[unit])
     if unit in OF_DAYS:
         sql = dialect.part_of_day(unit, dialect.day(days_since(dialect, time)))
         return Value(f"CAST({sql} AS BIGINT)", span=OF_DAYS[unit])
@@ -38,6 +40,8 @@ def part_of(dialect: Dialect, unit: str, time: Value) -> Value:
 
 def beginning_of(dialect: Dialect, unit: str, time: Value) -> Value:
     """The time at which the year, month, ... of a time begins, as DATE_TRUNC has it: one of `BEGINNINGS`."""
+    if dialect.own:
+        return Value(dialect.own.beginning_of(unit, time), time.family, (-BIGINT - 1, BIGINT), time.unit)
     if unit in CLOCK:
         step = max(CLOCK[unit] // time.unit, 1)
         sql = dialect.bound(time.sql, lambda ticks: dialect.infix(ticks, "-", _above(dialect, ticks, step)))
@@ -53,6 +57,8 @@ def beginning_of(dialect: Dialect, unit: str, time: Value) -> Value:
 
 def days_since(dialect: Dialect, time: Value) -> str:
     """Whole days since 1970."""
+    if dialect.own:
+        return dialect.days_since(f"CAST({dialect.own.time(time)} AS DATE)")
     per_day = UNITS["D"] // time.unit
 
     def of(ticks: str) -> str:

@@ -15,7 +15,7 @@ from pdrisk.engines.sql.compiler.times import day_of_calendar, day_start
 from pdrisk.engines.sql.compiler.values import BIGINT, Value, as_double, checked, quantity
 from pdrisk.engines.sql.dialects.dialect import Dialect
 
-__all__ = ["GRAMMARS", "cast"]
+__all__ = ["GRAMMARS", "cast", "ends_of"]
 
 BITS: Final = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 # What texts are read as: one grammar of ours, of ASCII digits, and so short that nothing overflows.
@@ -76,7 +76,7 @@ def _double(dialect: Dialect, value: Value) -> Value:
 
 def _whole(dialect: Dialect, value: Value, to: str) -> Value:
     """A whole number, halves of floats to the even one, those of texts away from zero."""
-    low, high = _ends(to)
+    low, high = ends_of(to)
     if value.family == TEXT:
         whole = f"(CASE WHEN {dialect.matches(value.sql, WHOLE)} THEN {dialect.of_text(value.sql, 'BIGINT')} END)"
         fits, double = dialect.matches(value.sql, ROUNDED), dialect.of_text(value.sql, dialect.double_type)
@@ -91,7 +91,7 @@ def _whole(dialect: Dialect, value: Value, to: str) -> Value:
     return Value(checked(nearest(dialect, as_double(dialect, own), low, high)), span=(low, high))
 
 
-def _ends(to: str) -> tuple[int, int]:
+def ends_of(to: str) -> tuple[int, int]:
     """Least and largest number of a type."""
     if to == "HUGEINT":
         return -(2**127), 2**127 - 1
@@ -138,7 +138,7 @@ def _text(dialect: Dialect, value: Value) -> Value:
 
 def _time(dialect: Dialect, value: Value, to: str) -> Value:
     if value.family == DATE:
-        return day_start(dialect, value) if to == "DATE" else replace(value, is_day=False)
+        return day_start(dialect, value) if to == "DATE" else replace(value, is_day=False, stored=("", ""))
     if value.family != TEXT:
         refuse(dialect, f"a cast of {value.family} to {to}")
     made = Value(dialect.bound(dialect.call("TRIM", value.sql), lambda text: _of_text(dialect, text)), DATE,

@@ -10,10 +10,11 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from pdrisk._model.kinds import TEXT
+from pdrisk._model.kinds import NUMBER, TEXT
 from pdrisk._model.nodes import MIRRORED
 from pdrisk._model.rowwise.families import as_number, is_in
 from pdrisk.engines.sql.compiler.values import (
+    BIGINT,
     EXACT,
     FEW,
     WIDEST,
@@ -27,7 +28,7 @@ from pdrisk.engines.sql.compiler.values import (
 )
 from pdrisk.engines.sql.dialects.dialect import Dialect
 
-__all__ = ["beside", "beside_constant", "is_present", "nan_decides", "one_of", "without_nan"]
+__all__ = ["beside", "beside_constant", "is_present", "nan_decides", "one_of", "one_of_whole", "without_nan"]
 
 Side = TypeVar("Side")
 
@@ -36,6 +37,12 @@ SQL_WORDS: Final = {"==": "=", "!=": "<>"}
 
 def beside(dialect: Dialect, symbol: str, left: Value, right: Value) -> str:
     """Comparison of two columns: true where it is known to be true, else false or NULL."""
+    if left.beyond or right.beyond:
+        doubles = beside(dialect, symbol, left.settled, right.settled)
+        if left.span is None or right.span is None:
+            return doubles
+        one, other = (f"CAST({each.sql} AS BIGINT)" for each in (left, right))
+        return f"COALESCE({one} {SQL_WORDS.get(symbol, symbol)} {other}, {doubles})"
     if (left.span is None) != (right.span is None):  # a NaN is cast to no whole number
         left, right = without_nan(dialect, left), without_nan(dialect, right)
     sides = nan_decides(symbol, left, right, both=not right.clean)
@@ -61,6 +68,8 @@ def without_nan(dialect: Dialect, value: Value) -> Value:
 
 def is_present(dialect: Dialect, value: Value) -> str:
     """Condition that a record has a value, which NaN is not."""
+    if value.beyond:
+        return f"({value.beyond} IS NOT NULL)"
     return f"({value.sql} IS NOT NULL)" if value.clean else f"({value.sql} <= {dialect.infinity})"
 
 
@@ -91,7 +100,7 @@ def _whole_beside_double(dialect: Dialect, symbol: str, left: Value, right: str)
     """A whole number compared with a DOUBLE, exactly: neither is rounded to the other's type."""
     word = SQL_WORDS.get(symbol, symbol)
     assert left.span is not None
-    if max(map(abs, left.span)) <= FEW:
+    if max(map(abs, left.span)) <= FEW or dialect.own:
         return f"({as_double(dialect, left)} {word} {right})"
     wide = left.sql if left.is_wide else dialect.wide(left.sql)
     rounding = "FLOOR" if symbol in (">", "<=") else "CEIL"
@@ -112,6 +121,11 @@ def beside_constant(dialect: Dialect, symbol: str, left: Value, value: Any) -> s
     """Comparison with a constant: true where it is known to be true, else false or NULL."""
     if left.family == TEXT:
         return f"({left.sql} {SQL_WORDS.get(symbol, symbol)} {text_literal(dialect, value)})"
+    if left.beyond or (dialect.own and left.family == NUMBER and abs(value) > FEW):
+        # Whole numbers as they are, and all others as DOUBLEs.
+        is_whole = isinstance(value, int) and -BIGINT - 1 <= value <= BIGINT and left.span is not None
+        written = dialect.whole(value) if is_whole else dialect.number(as_float(value))
+        return beside(dialect, symbol, left, Value(written, span=(value, value) if is_whole else None))
     exact = as_number(left.family, value)
     if isinstance(exact, float) and math.isnan(exact):
         return "false"
@@ -123,6 +137,8 @@ def beside_constant(dialect: Dialect, symbol: str, left: Value, value: Any) -> s
         limit = dialect.number(exact)
     else:
         symbol, limit = _limit(dialect, symbol, left, exact)
+    if limit is not None and left.native and (found := dialect.own.time_beside(left, symbol, exact)):
+        return str(found)
     if limit is None:
         return is_present(dialect, left) if symbol == "!=" else "false"
     sql = f"({left.sql} {SQL_WORDS.get(symbol, symbol)} {limit})"
@@ -144,7 +160,7 @@ def _limit(dialect: Dialect, symbol: str, left: Value, exact: float) -> tuple[st
         # Beyond the type a limit just outside it decides alike, and may be a literal of the type's width.
         whole = min(max(whole, left.span[0] - 1), left.span[1] + 1)
         return symbol, dialect.whole(whole)
-    nearest = float(exact) if abs(exact) < 2**1024 - 2**970 else math.copysign(math.inf, exact)
+    nearest = float(exact) if abs(exact) < 2**1024 - 2**970 else math.inf if exact > 0 else -math.inf
     if nearest == exact:
         return symbol, dialect.number(nearest)
     if symbol in ("==", "!="):
@@ -153,17 +169,23 @@ def _limit(dialect: Dialect, symbol: str, left: Value, exact: float) -> tuple[st
     return ({"<": "<=", ">=": ">"} if is_below else {"<=": "<", ">": ">="}).get(symbol, symbol), dialect.number(nearest)
 
 
-def one_of(dialect: Dialect, value: Value, listed: Sequence[Any], *, negated: bool = False) -> str:
-    """Membership of a record's value in a list, or its negation: true where it is known to be true."""
+def one_of(dialect: Dialect, value: Value, listed: Sequence[Any], *, negated: bool = False, exact: bool = False) -> str:
+    """Membership of a record's value in a list, or its negation: true where it is known to be true.
+
+    With ``exact``, numbers are compared as on frames, whatever `Dialect.own` has for them.
+    """
     value = quantity(dialect, value)
     held = [one for one in listed if is_in(value.family, one)]
+    is_large = dialect.own and not exact and value.family == NUMBER and any(abs(each) > FEW for each in held)
+    if value.beyond or is_large:
+        return _one_of_two(dialect, value, held, negated=negated)
     if value.family == TEXT:
         texts = [text_literal(dialect, one) for one in held]
     else:
-        exact = [as_number(value.family, one) for one in held]
+        numbers = [as_number(value.family, one) for one in held]
         if value.narrow:
-            exact = [one for one in map(_of_32_bits, exact) if not math.isinf(one)]
-        limits = [_limit(dialect, "==", value, one)[1] for one in dict.fromkeys(exact)]
+            numbers = [narrow for one in numbers if not math.isinf(narrow := _of_32_bits(one)) or narrow == one]
+        limits = [_limit(dialect, "==", value, one)[1] for one in dict.fromkeys(numbers)]
         texts = [limit for limit in limits if limit is not None]
     if not texts:
         return is_present(dialect, value) if negated else "false"
@@ -174,4 +196,36 @@ def one_of(dialect: Dialect, value: Value, listed: Sequence[Any], *, negated: bo
 def _of_32_bits(value: float) -> float:
     """A number as a float of 32 bits; infinite beyond those."""
     with np.errstate(over="ignore"):
-        return float(np.float32(float(value)))
+        return float(np.float32(as_float(value)))
+
+
+def as_float(value: float) -> float:
+    """The nearest float, infinite of what is beyond."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def one_of_whole(dialect: Dialect, column: str, listed: Sequence[Any]) -> str:
+    """Membership of a stored whole number of any size in a list."""
+    held = [as_number(NUMBER, one) for one in listed if is_in(NUMBER, one)]
+    whole = [int(one) for one in held if math.isfinite(as_float(one)) and one == int(one) and abs(one) < 2**127]
+    return f"({column} IN ({', '.join(map(dialect.whole, whole))}))" if whole else "false"
+
+
+def _one_of_two(dialect: Dialect, value: Value, listed: Sequence[Any], *, negated: bool) -> str:
+    """Membership of a number in a list: of a whole one among the whole ones, else of its DOUBLE."""
+    word, held = "NOT IN" if negated else "IN", [one for one in listed if one == one]
+    whole = [one for one in held if isinstance(one, int) and -BIGINT - 1 <= one <= BIGINT and value.span is not None]
+    others = [one for one in held if one not in set(whole)]
+    double, found = as_double(dialect, value), []
+    if whole:
+        exact = f"CAST({value.sql} AS BIGINT) {word} ({', '.join(map(dialect.whole, whole))})"
+        as_doubles = f"{double} {word} ({', '.join(dialect.number(float(one)) for one in whole)})"
+        found.append(f"COALESCE({exact}, {as_doubles})" if value.beyond else f"({exact})")
+    if others:
+        found.append(f"({double} {word} ({', '.join(dialect.number(as_float(one)) for one in others)}))")
+    if not found:
+        return is_present(dialect, value) if negated else "false"
+    return _with_present(dialect, f"({(' AND ' if negated else ' OR ').join(found)})", [value] if negated else [])

@@ -24,7 +24,7 @@ from pdrisk.engines.sql.compiler.values import (
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.errors import ParameterError
 
-__all__ = ["arithmetic"]
+__all__ = ["SPANS", "arithmetic"]
 
 SPANS: dict[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,

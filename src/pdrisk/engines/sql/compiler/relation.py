@@ -18,7 +18,7 @@ from pdrisk._relations.plan import Aggregated, Joined, Numbered, PerPerson, Rela
 from pdrisk.engines.sql.compiler.comparisons import is_present, without_nan
 from pdrisk.engines.sql.compiler.refusals import refuse
 from pdrisk.engines.sql.compiler.rows import RowSQL
-from pdrisk.engines.sql.compiler.values import StoredColumn, Value, as_double, checked, quantity, unified
+from pdrisk.engines.sql.compiler.values import INTEGERS, StoredColumn, Value, as_double, checked, quantity, unified
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.summary.person_rows import number_of_rows
 from pdrisk.errors import ParameterError
@@ -115,11 +115,10 @@ class _Compiler:
             for own, value in zip(listed, values, strict=True):
                 own.append(f"{value.sql} AS {name}")
             known[label] = self.read_again(values[0], name)
-            if any(rows.exact_of(label) is not None for _, rows in parts):
-                for (_, rows), own in zip(parts, listed, strict=True):
-                    _check_exact_alike(parts[0][1], rows, label)
-                    own.append(f"{rows.exact_of(label)} AS e{name}")
-                exact[label] = replace(_column_of(parts[0][1], label), name=f"e{name}", exact=f"e{name}")
+            if columns := _exact_alike([rows for _, rows in parts], label, self.dialect):
+                for (sql, _), own in zip(columns, listed, strict=True):
+                    own.append(f"{sql} AS e{name}")
+                exact[label] = replace(columns[0][1], name=f"e{name}", exact=f"e{name}")
         selects = (f"SELECT {', '.join(own)} FROM {below}" for own, (below, _) in zip(listed, parts, strict=True))
         return f"({' UNION ALL '.join(selects)}) AS united_rows", RowSQL({}, {}, (), self.dialect, known, exact)
 
@@ -166,7 +165,7 @@ class _SelectList:
         """Add a column, and say what is grouped by; ``same``: equal values are made the same."""
         if isinstance(node, Column):
             stored = self.below.columns.get(node.name)
-            if stored is not None and not stored.is_readable and not same:
+            if stored is not None and not stored.is_readable and not (same or self.compiler.dialect.own):
                 self.unreadable[label] = stored
                 return []
             value, exact = self.below.column(node.name), self.below.exact_of(node.name)
@@ -216,15 +215,28 @@ def _column_of(rows: RowSQL, label: Hashable) -> StoredColumn:
 
 def _check_exact(rows: RowSQL, own: str, theirs: str) -> None:
     """Refuse ids that one side would round to the type of the other."""
-    types = {_column_of(rows, each).type if rows.exact_of(each) is not None else "" for each in (own, theirs)}
+    types = {_exact_type(rows, each) for each in (own, theirs)}
     if len(types) > 1:
         raise _of_two_types()
 
 
-def _check_exact_alike(first: RowSQL, rows: RowSQL, label: str) -> None:
-    exact = [each.exact_of(label) for each in (first, rows)]
-    if None in exact or _column_of(first, label).type != _column_of(rows, label).type:
+def _exact_type(rows: RowSQL, label: str) -> str:
+    """The type that tells values of a column apart; "" of those that are no more than they are computed as."""
+    if rows.exact_of(label) is None:
+        return ""
+    found = _column_of(rows, label).type
+    return "" if rows.dialect.own and found in INTEGERS else found
+
+
+def _exact_alike(parts: Sequence[RowSQL], label: str, dialect: Dialect) -> list[tuple[str, StoredColumn]]:
+    """What tells the values of a column of each part apart; none where all are as they are computed."""
+    exact = [rows.exact_of(label) for rows in parts]
+    if exact == [None] * len(parts):
+        return []
+    if len({_exact_type(rows, label) for rows in parts}) > 1 or (None in exact and not dialect.own):
         raise _of_two_types()
+    column = next(_column_of(rows, label) for rows, own in zip(parts, exact, strict=True) if own is not None)
+    return [(own or rows.column(label).sql, column) for rows, own in zip(parts, exact, strict=True)]
 
 
 def _of_two_types() -> ParameterError:
@@ -254,6 +266,8 @@ def _aggregated(dialect: Dialect, asked: Aggregated, rows: RowSQL) -> Value:
     if asked.function in ("min", "max"):
         return _end(dialect, asked.function, value, kept)
     number = quantity(dialect, value)
+    if asked.function in ("sum", "avg") and asked.universe is None and (exact := rows.exact_number(asked.argument)):
+        return Value(checked(_exact_total(dialect, asked, exact, kept)))
     if asked.function in ("sum", "avg"):
         return Value(checked(_total(dialect, asked, number, kept)))
     one = _if(kept, _same(dialect, Value(as_double(dialect, number))).sql)
@@ -283,14 +297,18 @@ def _end(dialect: Dialect, function: str, value: Value, kept: Sequence[str]) -> 
 
 def _total(dialect: Dialect, asked: Aggregated, value: Value, kept: Sequence[str]) -> str:
     """Sum or mean as DOUBLE, which the order of rows changes in no digit."""
-    way = "sum" if asked.function == "sum" else "mean"
     if asked.universe is not None:
+        way = "sum" if asked.function == "sum" else "mean"
         return number_of_rows(way, _if(kept, as_double(dialect, value)), asked.universe, dialect)
     if value.span is None or value.is_wide:
         refuse(dialect, "a sum of numbers of more than 64 bits")
-    one = _if(kept, f"CAST({value.sql} AS BIGINT)")
+    return _exact_total(dialect, asked, f"CAST({value.sql} AS BIGINT)", kept)
+
+
+def _exact_total(dialect: Dialect, asked: Aggregated, value: str, kept: Sequence[str]) -> str:
+    one = _if(kept, value)
     total = dialect.double(dialect.whole_sum(one))
-    return total if way == "sum" else dialect.infix(total, "/", dialect.double(dialect.call("COUNT", one)))
+    return total if asked.function == "sum" else dialect.infix(total, "/", dialect.double(dialect.call("COUNT", one)))
 
 
 def _windowed(dialect: Dialect, asked: Windowed, rows: RowSQL) -> Value:

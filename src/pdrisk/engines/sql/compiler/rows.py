@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from pdrisk._model.kinds import DATE, DURATION, NOTHING, NUMBER, TEXT, ZONED
+from pdrisk._model.kinds import DATE, DURATION, INTERVAL, NOTHING, NUMBER, TEXT, ZONED
 from pdrisk._model.nodes import (
     CONDITIONS,
     LOGIC,
@@ -38,15 +38,22 @@ from pdrisk._model.nodes import (
 from pdrisk._model.rowwise import Derived
 from pdrisk._model.rowwise.decide import folded
 from pdrisk._model.rowwise.families import UNITS, family, of_values
-from pdrisk.engines.sql.compiler.casts import cast
-from pdrisk.engines.sql.compiler.comparisons import beside, beside_constant, is_present, one_of, without_nan
-from pdrisk.engines.sql.compiler.computing import arithmetic
-from pdrisk.engines.sql.compiler.numbers import of_numbers
+from pdrisk.engines.sql.compiler.calls import called, cast_of, chosen, computed, first
+from pdrisk.engines.sql.compiler.comparisons import (
+    beside,
+    beside_constant,
+    is_present,
+    one_of,
+    one_of_whole,
+    without_nan,
+)
+from pdrisk.engines.sql.compiler.constants import plain, with_lists
 from pdrisk.engines.sql.compiler.refusals import refuse
-from pdrisk.engines.sql.compiler.texts import TEXTUAL, of_text
-from pdrisk.engines.sql.compiler.times import TEMPORAL, days_later, difference, moved, of_times
+from pdrisk.engines.sql.compiler.texts import TEXTUAL
+from pdrisk.engines.sql.compiler.times import moved, of_two
 from pdrisk.engines.sql.compiler.values import (
     BIGINT,
+    INTEGERS,
     StoredColumn,
     Value,
     as_double,
@@ -57,12 +64,13 @@ from pdrisk.engines.sql.compiler.values import (
     literal,
     moment,
     quantity,
-    unified,
 )
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["RowSQL"]
+
+WIDE_TYPES = ("UBIGINT", "HUGEINT", "UHUGEINT")  # of DuckDB, wider than BIGINT
 
 
 @dataclass(frozen=True)
@@ -113,9 +121,14 @@ class RowSQL:
         found = self._value(node)
         return replace(found, sql=checked(found.sql))
 
+    def fitting(self, node: Node) -> Value:
+        """The same; a whole number may have a value `beyond` BIGINT, where the dialect has words of its `own`."""
+        found = self._any(node)
+        return replace(found, sql=checked(found.sql))
+
     def number(self, node: Node) -> str:
         """An expression as DOUBLE; truth values are 1 and 0."""
-        return checked(as_double(self.dialect, quantity(self.dialect, self._value(node))))
+        return checked(as_double(self.dialect, quantity(self.dialect, self._any(node))))
 
     def column(self, label: Hashable) -> Value:
         """A column without its missing codes, stored or derived."""
@@ -148,12 +161,15 @@ class RowSQL:
         return value
 
     def is_of_days(self, label: Hashable) -> bool:
-        """Whether a column is one of dates, without a time of day."""
+        """Whether it is one of dates, without a time of day."""
         return self.column(label).is_day
 
     def told_apart(self, label: Hashable) -> str:
         """Values of a column as in `same`, without rounding."""
-        value, exact = self.same(label), self.exact_of(label)
+        exact, value = self.exact_of(label), self.column(label)
+        if exact is not None and value.clean and label not in self.missing:
+            return exact
+        value = self.same(label)
         return value.sql if exact is None else f"(CASE WHEN {value.sql} IS NOT NULL THEN {exact} END)"
 
     def exact_of(self, label: Hashable) -> str | None:
@@ -175,6 +191,8 @@ class RowSQL:
 
     def _stored(self, label: Hashable) -> Value:
         column = self.columns[label]
+        if not column.is_readable and self.dialect.own:
+            return Value(column.value, column.type.lower())  # of which only is asked whether it is there
         if not column.is_readable:
             raise ColumnTypeError(
                 f"column {label!r} is of type {column.type}, which no question takes: ask a view that makes numbers, "
@@ -184,7 +202,12 @@ class RowSQL:
         codes = list(self.missing.get(label, ()))
         if not codes:
             return value
-        coded = one_of(self.dialect, value, codes)
+        if value.family == TEXT:  # beside which a date is compared as a frame's column of such objects is read
+            codes = [str(code) if isinstance(code, date) else code for code in codes]
+        if self.dialect.own and column.exact is not None and column.type in INTEGERS:
+            coded = one_of_whole(self.dialect, column.exact, codes)
+        else:
+            coded = one_of(self.dialect, value, codes, exact=True)
         return replace(value, sql=f"(CASE WHEN {coded} THEN NULL ELSE {value.sql} END)")
 
     def _of_dtype(self, column: StoredColumn) -> Value:
@@ -194,7 +217,8 @@ class RowSQL:
         kind = getattr(plain, "kind", "")
         if name in (DATE, ZONED):
             unit = UNITS[getattr(dtype, "unit", None) or np.datetime_data(dtype)[0]]
-            return Value(column.value, name, (-BIGINT - 1, BIGINT), unit, is_day=column.is_of_days)
+            stored = (column.value, column.name if self.dialect.own and name == DATE else "")
+            return Value(column.value, name, (-BIGINT - 1, BIGINT), unit, is_day=column.is_of_days, stored=stored)
         if name == NUMBER and kind == "b":
             return Value(column.value, NUMBER, is_truth=True)
         if name == NUMBER and kind in "iu":
@@ -202,7 +226,9 @@ class RowSQL:
             value = Value(column.value, NUMBER, (int(limits.min), int(limits.max)))
             return replace(value, sql=self.dialect.wide(value.sql)) if value.is_wide else value
         if name == NUMBER:
-            return Value(column.value, NUMBER, narrow=plain == np.float32, clean=False)
+            return Value(column.value, NUMBER, narrow=plain == np.float32, clean=column.clean)
+        if name == DURATION:
+            return Value(column.value, DURATION, (-BIGINT - 1, BIGINT), UNITS["us"])
         assert name == TEXT, name
         return Value(self.dialect.exact_text(column.value), TEXT)
 
@@ -221,7 +247,8 @@ class RowSQL:
                 return self.holds(part, not negated)
             case Operation(symbol, parts) if symbol in LOGIC:
                 word = " AND " if (symbol == "and") != negated else " OR "
-                return f"({word.join(self.holds(part, negated) for part in parts)})"
+                listed = with_lists(parts) if symbol == "or" and self.dialect.own else parts
+                return f"({word.join(self.holds(part, negated) for part in listed)})"
             case Constant(value) if isinstance(value, bool) or value is None:
                 return str(value is (not negated)).lower()
             case Operation(symbol, parts) if symbol in CONDITIONS:
@@ -235,6 +262,7 @@ class RowSQL:
 
     def _atom(self, symbol: str, parts: Sequence[Node]) -> str:
         """A comparison, membership, or question for missing values."""
+        parts = list(map(plain, parts)) if self.dialect.own and any(map(has_column, parts)) else parts
         if not any(map(self._is_of_records, parts)):
             return str(folded(Operation(symbol, tuple(parts))) is True).lower()
         if symbol in MISSING:
@@ -245,7 +273,7 @@ class RowSQL:
             return missing if value.clean else f"({missing} OR NOT {is_present(self.dialect, value)})"
         if symbol in MEMBERSHIP:
             assert isinstance(parts[1], Constant)
-            value = self._value(parts[0])
+            value = self._any(parts[0])
             if value.family == NOTHING:
                 return "false"
             listed = [moment(value, each) for each in parts[1].value]
@@ -253,21 +281,26 @@ class RowSQL:
         one, other = parts
         if not self._is_of_records(one):
             one, other, symbol = other, one, MIRRORED.get(symbol, symbol)
-        left = quantity(self.dialect, self._value(one))
+        left = quantity(self.dialect, self._any(one))
         if left.family == NOTHING:
             return "false"  # nothing is known of it
         if not self._is_of_records(other):
             return beside_constant(self.dialect, symbol, left, moment(left, folded(other)))
-        right = quantity(self.dialect, self._value(other))
+        right = quantity(self.dialect, self._any(other))
         if right.family == NOTHING:
             return "false"
         return beside(self.dialect, symbol, left, right)
 
     def _value(self, node: Node) -> Value:
-        """Value of a node."""
+        """Value of a node, as one expression."""
+        return self._any(node).settled
+
+    def _any(self, node: Node) -> Value:
+        """Value of a node, which may be of two."""
         match node:
             case Column():
-                return self.column(node.name)
+                whole = self._exact_whole(node.name)
+                return self.column(node.name) if whole is None else self.dialect.own.fitting(whole)
             case Rank():
                 return self._rank(node)
             case Constant():
@@ -275,11 +308,11 @@ class RowSQL:
             case Case(branches, otherwise):
                 return self._case(branches, otherwise)
             case Cast(operand, to, _):
-                return cast(self.dialect, self._value(operand), to)
+                return self._cast(operand, to)
             case Call(name, arguments):
                 return self._call(name, arguments)
             case Operation("coalesce", parts):
-                return self._first(parts)
+                return first(self.dialect, list(map(self._any, parts)))
         if not self._is_of_records(node):
             return constant(self.dialect, folded(node))
         assert isinstance(node, Operation)
@@ -289,62 +322,65 @@ class RowSQL:
             sign = -1 if node.symbol == "-" else 1
             steps = [sign * part.value for part in interval.arguments if isinstance(part, Constant)]
             return moved(self.dialect, self._value(node.parts[0]), steps)
-        values = [self._value(part) for part in node.parts]
+        values = [self._any(part) for part in node.parts]
         if any(value.family in (DATE, DURATION) for value in values):
-            return self._of_times(node.symbol, *values)
+            return of_two(self.dialect, node.symbol, *values)
         quantities = [
             self._number_null() if value.family == NOTHING else quantity(self.dialect, value) for value in values
         ]
         if node.symbol == "unary +":
             return quantities[0]
         if node.symbol in SIGNS:
-            return arithmetic(self.dialect, node, "-", constant(self.dialect, 0), *quantities)
-        return arithmetic(self.dialect, node, node.symbol, *quantities)
+            return computed(self.dialect, node, "-", constant(self.dialect, 0), *quantities)
+        return computed(self.dialect, node, node.symbol, *quantities)
+
+    def exact_number(self, node: Node) -> str | None:
+        """A column that is a number and is rounded where it is computed with, without rounding; None for others."""
+        if not (self.dialect.own and isinstance(node, Column) and self.column(node.name).family == NUMBER):
+            return None
+        return self.exact_of(node.name)
+
+    def _exact_whole(self, label: Hashable) -> str | None:
+        """A column of whole numbers of 128 bits without rounding; None for any other."""
+        if not self.dialect.own or (exact := self.exact_of(label)) is None or label in self.missing:
+            return None
+        return exact if (self.columns.get(label) or self.exact[label]).type in WIDE_TYPES else None
+
+    def _cast(self, operand: Node, to: str) -> Value:
+        """A cast, of columns that are rounded from what tells their values apart."""
+        if self.dialect.own and isinstance(operand, Column) and operand.name not in self.missing:
+            column = self.columns.get(operand.name) or self.exact.get(operand.name)
+            exact = None if column is None or not column.type.startswith(("DECIMAL", *WIDE_TYPES)) else column.exact
+            if exact is not None and (found := self.dialect.own.exact_cast(exact, to)):
+                return cast(Value, found)
+        return cast_of(self.dialect, self._any(operand), to)
 
     def _case(self, branches: Sequence[tuple[Node, Node]], otherwise: Node) -> Value:
         """CASE, of results in one type."""
-        results = unified(self.dialect, [self._value(node) for node in (*(then for _, then in branches), otherwise)])
-        if results[0].family == NOTHING:
-            return results[0]
-        *thens, rest = (each.sql for each in results)
-        arms = " ".join(f"WHEN {self.holds(when)} THEN {then}" for (when, _), then in zip(branches, thens, strict=True))
-        return replace(results[0], sql=checked(f"(CASE {arms} ELSE {rest} END)"))
-
-    def _first(self, parts: Sequence[Node]) -> Value:
-        """COALESCE, of values in one type."""
-        values = unified(self.dialect, [without_nan(self.dialect, self._value(part)) for part in parts])
-        if values[0].family == NOTHING:
-            return values[0]
-        return replace(values[0], sql=checked(f"COALESCE({', '.join(each.sql for each in values)})"))
+        whens = [self.holds(when) for when, _ in branches]
+        return chosen(self.dialect, whens, [self._any(node) for node in (*(then for _, then in branches), otherwise)])
 
     def _call(self, name: str, arguments: Sequence[Node]) -> Value:
         """A function of SQL."""
         empty = self._text_null() if name in TEXTUAL else self._number_null()
-        values = [empty if (value := self._value(each)).family == NOTHING else value for each in arguments]
-        written = [each.value if isinstance(each, Constant) else None for each in arguments]
         if name == "interval":
+            if self.dialect.own:
+                return self.dialect.own.interval(*(each.value for each in arguments if isinstance(each, Constant)))
             refuse(self.dialect, "an interval that is added to nothing")
-        if any(value.family == ZONED for value in values):
-            refuse(self.dialect, f"{name}() of times with a zone", "they are read by the clock of a session")
-        if name in TEMPORAL:
-            return of_times(self.dialect, name, values, written)
-        return (of_text if name in TEXTUAL else of_numbers)(self.dialect, name, values, written)
+        values = [empty if (value := self._any(each)).family == NOTHING else value for each in arguments]
+        written = [each.value if isinstance(each, Constant) else None for each in arguments]
+        for at, each in enumerate(arguments if self.dialect.own else ()):
+            if isinstance(each, Call) and each.name == "interval":
+                written[at] = tuple(part.value for part in each.arguments if isinstance(part, Constant))
+            elif isinstance(each, Column) and values[at].family == DURATION and (own := self.exact_of(each.name)):
+                values[at] = Value(own, INTERVAL)  # whose months and days are not made one
+        return called(self.dialect, name, values, written)
 
     def _number_null(self) -> Value:
         return Value(self.dialect.double("NULL"), clean=False)
 
     def _text_null(self) -> Value:
         return Value(f"CAST(NULL AS {self.dialect.text_type})", TEXT)
-
-    def _of_times(self, symbol: str, left: Value, right: Value) -> Value:
-        """Sum or difference of a time with days or another time."""
-        if symbol == "-" and left.family == right.family == DATE:
-            return difference(self.dialect, left, right)
-        if symbol == "+" and right.family == DATE:
-            left, right = right, left
-        if not left.is_day or right.span is None or right.family != NUMBER:
-            refuse(self.dialect, f"{symbol} of {left.family} and {right.family}")
-        return days_later(self.dialect, left, right, symbol)
 
     @staticmethod
     def _is_of_records(node: Node) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, cast
 
 from pdrisk._model.kinds import DATE, DURATION, NUMBER, TEXT
 from pdrisk._model.rowwise.families import UNITS
@@ -14,7 +14,7 @@ from pdrisk.engines.sql.compiler.refusals import refuse
 from pdrisk.engines.sql.compiler.values import BIGINT, Value, as_double, checked
 from pdrisk.engines.sql.dialects.dialect import Dialect
 
-__all__ = ["TEMPORAL", "day_of_calendar", "day_start", "difference", "moved", "of_times"]
+__all__ = ["TEMPORAL", "day_of_calendar", "day_start", "moved", "of_times", "of_two"]
 
 US: Final = UNITS["us"]
 FIRST, END = -62_135_596_800_000_000, 253_402_300_800_000_000  # the years 1 and 10000, in microseconds since 1970
@@ -91,6 +91,8 @@ def day_of_calendar(dialect: Dialect, year: str, month: str, day: str) -> str:
 
 def moved(dialect: Dialect, time: Value, interval: Sequence[Any]) -> Value:
     """A time so many months, days and microseconds later; of a month that has no such day, its last day."""
+    if dialect.own:
+        return cast(Value, dialect.own.moved(time, interval))
     months, days, rest = interval
     time, sql = _in_microseconds(dialect, time), ""
     limits = abs(months) <= 120_000 and abs(days) <= MOST_DAYS and abs(rest) <= MOST_DAYS * PER_DAY
@@ -114,7 +116,18 @@ def _within_reach(dialect: Dialect, day: str, months: int) -> str:
     return "(CASE WHEN {} BETWEEN {} AND {} THEN {} END)".format(day, *ends, day)
 
 
-def days_later(dialect: Dialect, day: Value, number: Value, symbol: str) -> Value:
+def of_two(dialect: Dialect, symbol: str, left: Value, right: Value) -> Value:
+    """Sum or difference of a time with days or another time."""
+    if symbol == "-" and left.family == right.family == DATE:
+        return _difference(dialect, left, right)
+    if symbol == "+" and right.family == DATE:
+        left, right = right, left
+    if not left.is_day or right.span is None or right.family != NUMBER:
+        refuse(dialect, f"{symbol} of {left.family} and {right.family}")
+    return _days_later(dialect, left, right, symbol)
+
+
+def _days_later(dialect: Dialect, day: Value, number: Value, symbol: str) -> Value:
     """A date so many days later or earlier."""
     inside = f"{number.sql} BETWEEN {dialect.whole(-MOST_DAYS)} AND {dialect.whole(MOST_DAYS)}"
     count = f"(CASE WHEN {inside} THEN CAST({number.sql} AS BIGINT) END)"
@@ -122,7 +135,7 @@ def days_later(dialect: Dialect, day: Value, number: Value, symbol: str) -> Valu
     return _within_calendar(dialect, dialect.infix(day.sql, symbol, moved_by), is_day=day.is_day)
 
 
-def difference(dialect: Dialect, left: Value, right: Value) -> Value:
+def _difference(dialect: Dialect, left: Value, right: Value) -> Value:
     """Days between two dates, or the time between two times."""
     both = left.is_day and right.is_day
     left, right = (_in_microseconds(dialect, each) for each in (left, right))

@@ -22,6 +22,7 @@ __all__ = [
     "BIGINT",
     "EXACT",
     "FEW",
+    "INTEGERS",
     "WIDEST",
     "StoredColumn",
     "Value",
@@ -44,6 +45,9 @@ EXACT: Final = 2**106  # whole numbers are computed exactly up to here
 WIDEST: Final = 2**126  # a product of two may be so large, and is compared with smaller numbers alone
 BIGINT: Final = 2**63 - 1
 FEW: Final = 2**53  # a DOUBLE holds every whole number up to here
+INTEGERS: Final = frozenset(
+    {"TINYINT", "UTINYINT", "SMALLINT", "USMALLINT", "INTEGER", "UINTEGER", "BIGINT", "UBIGINT", "HUGEINT", "UHUGEINT"}
+)  # of DuckDB
 LONGEST: Final = 2_000_000  # letters of one expression
 
 
@@ -64,6 +68,8 @@ class StoredColumn:
         What the engine calls its type, for people.
     exact : str or None
         What tells values apart that ``value`` rounds, such as those of decimals.
+    clean : bool
+        Whether none of its floats is NaN.
     """
 
     name: str
@@ -71,6 +77,7 @@ class StoredColumn:
     dtype: Any
     type: str
     exact: str | None = None
+    clean: bool = False
 
     @property
     def is_readable(self) -> bool:
@@ -103,6 +110,11 @@ class Value:
         Whether it is never NaN.
     is_day : bool
         Of times: whether it is a date, without a time of day.
+    beyond : str
+        Of a whole number whose ``sql`` is NULL where it does not fit: its value as DOUBLE, always. Only engines of
+        `Dialect.own` have such.
+    stored : tuple of str
+        Of a stored time its ``sql`` and the column, which engines of `Dialect.own` compare as it is; of a DECIMAL, too.
     """
 
     sql: str
@@ -113,6 +125,18 @@ class Value:
     is_truth: bool = False
     clean: bool = True
     is_day: bool = False
+    beyond: str = ""
+    stored: tuple[str, str] = ("", "")
+
+    @property
+    def native(self) -> str:
+        """A time as the engine stores it, also what lies outside of the calendar, or a DECIMAL; "" of others."""
+        return self.stored[1] if self.stored[0] == self.sql else ""
+
+    @property
+    def settled(self) -> Value:
+        """The value as one expression."""
+        return Value(self.beyond) if self.beyond else self
 
     @property
     def is_wide(self) -> bool:
@@ -236,6 +260,8 @@ def alike(dialect: Dialect, *values: Value) -> list[str]:
 
 def as_double(dialect: Dialect, value: Value) -> str:
     """A number as the nearest DOUBLE."""
+    if value.beyond:
+        return value.beyond
     within_reach(value)
     if value.span is None and not value.narrow:
         return value.sql

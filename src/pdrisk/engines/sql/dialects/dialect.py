@@ -34,6 +34,7 @@ class Dialect:
     orders = True  # whether the engine puts the lines of listed keys in their order; else who fetches them does
     engine = "this engine"  # for people
     letters, octets = "LENGTH", "STRLEN"  # functions of the length of a text
+    own: Any = None  # writes types and functions that not all engines have, where those are asked: see `DuckDBForSQL`
     any_order = ""  # behind PARTITION BY, where rows may be numbered in any order; {} stands for their content
 
     @property

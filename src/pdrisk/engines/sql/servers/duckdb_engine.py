@@ -1,4 +1,4 @@
-"""DuckDB engine."""
+"""DuckDB's connections: how a statement is run there, and what is asked of the catalog."""
 
 from __future__ import annotations
 
@@ -6,65 +6,17 @@ import threading
 import time
 from _thread import start_new_thread
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pdrisk._guard import guarded
-from pdrisk._model.query import Query
-from pdrisk.engines.base import GroupSizes, Origin
-from pdrisk.engines.sql.dialects.dialect import Dialect, DuckDBDialect
-from pdrisk.engines.sql.summary.reading import Columns, TableReading, group_sizes, read
-from pdrisk.engines.sql.summary.summary_plan import SummaryPlan, for_query
+from pdrisk.engines.sql.summary.reading import Columns
 from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["DuckDBEngine", "asked", "check_committed", "fetched"]
+__all__ = ["asked", "check_committed", "fetched"]
 
 ASKING = threading.Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class DuckDBEngine:
-    """Engine of a DuckDB connection, with the plan of one query.
-
-    Attributes
-    ----------
-    connection : DuckDBPyConnection
-    plan : SummaryPlan
-    places : tuple of int
-        Which part of the plan each line of the query finds its summary in.
-    keys : list of list, or None
-        The listed keys, the parameters of ``plan.keys``; None for those observed.
-    origin : Origin
-    dialect : Dialect
-    """
-
-    connection: DuckDBPyConnection
-    plan: SummaryPlan
-    places: tuple[int, ...]
-    keys: list[list[Any]] | None = None
-    origin: Origin = field(default_factory=Origin)
-    dialect: Dialect = field(default_factory=DuckDBDialect)
-
-    def group_sizes(self, query: Query) -> GroupSizes:  # noqa: ARG002 - that of the plan
-        """The groups that occur, sorted, and their numbers of people; fails as `guarded` does."""
-        return guarded(lambda: group_sizes(partial(fetched, self.connection), self.plan, self.dialect))
-
-    def read(self, query: Query) -> TableReading:
-        """Reading of the query that the plan is for; fails as `guarded` does.
-
-        Of private keys the query has those that are shown.
-        """
-        lists, groups = self.keys, query.groups
-        if groups is not None and groups.is_private:
-            lists = [[key[at] for key in groups.keys or ()] for at in range(len(groups.columns))]
-        plan = for_query(self.plan, query, self.places)
-        parts, keys = guarded(lambda: read(partial(fetched, self.connection), plan, lists, self.dialect))
-        universes = tuple(line.universe for line in query.lines if line.universe is not None)
-        return TableReading(universes, tuple(parts[place] for place in self.places), keys)
 
 
 def fetched(connection: DuckDBPyConnection, sql: str, values: list[Any]) -> Columns:

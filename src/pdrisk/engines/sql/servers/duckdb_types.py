@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +14,7 @@ import pandas as pd
 from pdrisk.engines.sql.compiler.values import StoredColumn
 from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
 
-__all__ = ["stored_columns"]
+__all__ = ["columns_for_sql", "stored_columns"]
 
 DIALECT: Final = DuckDBDialect()
 WHOLE: Final = {
@@ -37,6 +39,36 @@ def stored_columns(types: Mapping[str, str]) -> dict[str, StoredColumn]:
         Types by name, as DESCRIBE tells them.
     """
     return {name: _column(DIALECT.name(name), sql_type) for name, sql_type in types.items()}
+
+
+def columns_for_sql(types: Mapping[str, str], whole: frozenset[str]) -> dict[str, StoredColumn]:
+    """The columns of a source for `pdrisk.sql`, by name.
+
+    Parameters
+    ----------
+    types : mapping of str to str
+        As those of `stored_columns`.
+    whole : frozenset of str
+        Columns of whole numbers that one missing value would make floats, as which they are computed.
+    """
+    return {name: _for_sql(DIALECT.name(name), sql_type, name in whole) for name, sql_type in types.items()}
+
+
+@lru_cache(maxsize=4096)
+def _for_sql(name: str, sql_type: str, is_whole: bool) -> StoredColumn:
+    if is_whole:
+        clean = sql_type not in ("FLOAT", "DOUBLE")
+        known = "BIGINT" if sql_type in ("UBIGINT", "HUGEINT", "UHUGEINT") else sql_type  # of floats, no exact one
+        return StoredColumn(name, DIALECT.double(name), np.dtype("float64"), known, name if clean else None, clean)
+    if sql_type == "INTERVAL":
+        micros = f"TRY({DIALECT.call('epoch_us', name)})"
+        return StoredColumn(name, micros, np.dtype("timedelta64[us]"), sql_type, name)
+    if sql_type.startswith("TIMESTAMP_"):  # which are read in microseconds; DuckDB 1 fails at far ones without TRY
+        return _column(f"TRY(TRY_CAST({name} AS TIMESTAMP))", "TIMESTAMP")
+    if sql_type == "UBIGINT":
+        return StoredColumn(name, DIALECT.double(name), np.dtype("float64"), sql_type, name, clean=True)
+    found = _column(name, sql_type)
+    return replace(found, clean=found.exact is not None)
 
 
 def _column(name: str, sql_type: str) -> StoredColumn:

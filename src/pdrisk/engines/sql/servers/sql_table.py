@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 
 from pdrisk._core.summary import Needs, Summary
 from pdrisk._guard import guarded
 from pdrisk._model.asked_groups import Groups
-from pdrisk._model.groups.calendar_keys import calendar_key
 from pdrisk._model.groups.frame_keys import key_index
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, ZONED
+from pdrisk._model.kinds import NUMBER
 from pdrisk._model.query import Query
 from pdrisk._model.rowwise import is_mask
-from pdrisk._model.rowwise.families import UNITS, as_number
 from pdrisk._model.unit import Secret
 from pdrisk.engines.base import GroupSizes, Origin, Reading
 from pdrisk.engines.numpy.frame import ANYTHING
 from pdrisk.engines.sql.compiler.rows import RowSQL
-from pdrisk.engines.sql.compiler.values import StoredColumn, Value
-from pdrisk.engines.sql.dialects.dialect import DOUBLE, WHOLE, Dialect
-from pdrisk.engines.sql.dialects.dialect import TEXT as CARRIED_TEXT
+from pdrisk.engines.sql.compiler.values import StoredColumn
+from pdrisk.engines.sql.dialects.dialect import Dialect
+from pdrisk.engines.sql.servers.carried_keys import group_sql, listed_keys, plain_keys
 from pdrisk.engines.sql.summary.reading import Fetch, group_sizes, read, statements
 from pdrisk.engines.sql.summary.summary_plan import (
     Binned,
@@ -43,10 +38,9 @@ from pdrisk.engines.sql.summary.summary_plan import (
 )
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["AnswerReading", "SQLTable", "TableEngine", "TableWithPlan", "group_sql", "listed_keys", "only_for_frames"]
+__all__ = ["AnswerReading", "SQLTable", "TableEngine", "TableWithPlan", "only_for_frames"]
 
 NOTHING: Final = Needs()
-WIDEST: Final = 40  # signs of a whole number as text, so that texts stand in the order of numbers that are not below 0
 MOST_EDGES: Final = 2001  # of bins: the time to plan a statement grows faster than they do
 
 
@@ -328,72 +322,3 @@ def _numbers(query: Query, column: Hashable, rows: RowSQL) -> str:
     if query.unit.is_of_people and query.unit.per_person == "count":
         return f"(CASE WHEN {rows.present(column)} THEN {rows.dialect.number(1.0)} END)"
     return rows.double(column)
-
-
-def listed_keys(rows: RowSQL, groups: Groups | None) -> tuple[str | None, list[list[Any]] | None]:
-    """Listed keys as a relation, with its parameters; None if none are listed."""
-    if groups is None or groups.keys is None:
-        return None, None
-    for at, column in enumerate(groups.columns):
-        if rows.is_of_days(column):
-            for key in groups.keys:
-                calendar_key(key[at], DATE, f"a key of column {column!r}")
-    carriers = [group_sql(rows, column)[1] for column in groups.columns]
-    lists = [
-        _all_carried([key[at] for key in groups.keys], rows.same(column), column)
-        for at, column in enumerate(groups.columns)
-    ]
-    return rows.dialect.keys(carriers, lists)
-
-
-def group_sql(rows: RowSQL, column: Hashable) -> tuple[str, str]:
-    """Group key in SQL, and the type in which listed keys are carried."""
-    value = rows.same(column)
-    if value.family == TEXT:
-        return value.sql, CARRIED_TEXT
-    if value.span is None:
-        return (rows.dialect.double(value.sql) if value.narrow else value.sql), DOUBLE
-    if value.is_wide:  # of 64 bits without a sign: as text, which needs no wide parameter
-        written = rows.dialect.call("LPAD", f"CAST({value.sql} AS {rows.dialect.text_type})", f"{WIDEST}", "' '")
-        return rows.dialect.exact_text(written), CARRIED_TEXT
-    return f"CAST({value.sql} AS BIGINT)", WHOLE
-
-
-def _all_carried(keys: list[Any], value: Value, column: Hashable) -> list[Any]:
-    """Listed keys of a column in the form that is carried to the engine: most are whole numbers, as they are."""
-    if value.family == NUMBER and value.span is not None and not value.is_wide and set(map(type, keys)) == {int}:
-        low, high = value.span
-        if low <= min(keys) and max(keys) <= high:
-            return keys
-    return [_carried(key, value, column) for key in keys]
-
-
-def _carried(key: Any, value: Value, column: Hashable) -> Any:
-    """A listed key in the form that is carried to the engine."""
-    if key is None or value.family == TEXT:
-        return key
-    if value.span is None:
-        return float(np.float32(key) if value.narrow else key) + 0.0
-    held = as_number(value.family, key)
-    exact = Fraction(held) / value.unit if math.isfinite(held) else None
-    if exact is None or exact.denominator > 1 or not value.span[0] <= exact <= value.span[1]:
-        raise ParameterError(
-            f"a key of column {column!r} is none that its type can hold, so no record could have it: leave it out."
-        )
-    return f"{int(exact):{WIDEST}}" if value.is_wide else int(exact)
-
-
-def plain_keys(value: Value, keys: list[Any]) -> list[Any]:
-    """Keys that occur as plain values of their column; missing is None."""
-    present = iter(_present_keys(value, [key for key in keys if key is not None]))
-    return [None if key is None else next(present) for key in keys]
-
-
-def _present_keys(value: Value, keys: list[Any]) -> list[Any]:
-    if value.family in (DATE, ZONED):
-        unit = next(name for name, size in UNITS.items() if size == value.unit)
-        times = pd.Series(np.array(keys, dtype=np.int64).view(f"datetime64[{unit}]"))
-        return list(times if value.family == DATE else times.dt.tz_localize("UTC"))
-    if value.span == (0, 1):  # truth values
-        return [bool(key) for key in keys]
-    return [int(key) for key in keys] if value.span is not None else keys

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pdrisk._model.kinds import DATE, NUMBER, TIME, TRUTH, ZONED
+from pdrisk._model.kinds import DATE, INTERVAL, NUMBER, TIME, TRUTH, ZONED
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import Expression, kind_of_type, quoted
-from pdrisk._sql.tables.source import Source
 from pdrisk._sql.text.no_select import DEPTH, too_deep
 from pdrisk.errors import ParameterError
 
@@ -17,25 +16,29 @@ if TYPE_CHECKING:
 
 __all__ = ["computed", "described", "typed_nothing", "types"]
 
-_COMPUTED = (NUMBER, TRUTH, DATE, TIME, ZONED)  # an ENUM would bring its labels along
+_COMPUTED = (NUMBER, TRUTH, DATE, TIME, ZONED, INTERVAL)  # an ENUM would bring its labels along
 
 
-def types(source: Source, expressions: Sequence[Expression], has_parameters: bool = False) -> list[str]:
-    """The SQL types of expressions over the columns of a source."""
+def types(columns: Mapping[str, str], expressions: Sequence[Expression], has_parameters: bool = False) -> list[str]:
+    """The SQL types of expressions over columns of these types, by name."""
     if all(value.type not in ("", "constant") for value in expressions):
         return [value.type for value in expressions]
     listed = ", ".join(value.sql for value in expressions)
-    return [row[1] for row in described(f"SELECT {listed} FROM {typed_nothing(source, listed)}", has_parameters)]
+    nothing = typed_nothing({name: sql_type for name, sql_type in columns.items() if quoted(name) in listed})
+    return [row[1] for row in described(f"SELECT {listed} FROM {nothing}", has_parameters)]
 
 
-def typed_nothing(source: Source, said: str) -> str:
-    """One row of NULLs with the types of those columns of a source that are named."""
-    columns = [
-        f"CAST(NULL AS {sql_type if kind_of_type(sql_type) in _COMPUTED else 'VARCHAR'}) AS {quoted(name)}"
-        for name, sql_type in source.columns.items()
-        if quoted(name) in said
+def typed_nothing(columns: Mapping[str, str]) -> str:
+    """One row of NULLs with columns of these types."""
+    listed = [
+        f"CAST(NULL AS {sql_type if _is_computed(sql_type) else 'VARCHAR'}) AS {quoted(name)}"
+        for name, sql_type in columns.items()
     ]
-    return f"(SELECT {', '.join([*columns, '1 AS one'])}) AS typed_nothing"
+    return f"(SELECT {', '.join([*listed, '1 AS one'])}) AS typed_nothing"
+
+
+def _is_computed(sql_type: str) -> bool:
+    return kind_of_type(sql_type) in _COMPUTED or sql_type.startswith("TIMESTAMP_")
 
 
 def described(sql: str, has_parameters: bool = False) -> list[tuple[str, str]]:
