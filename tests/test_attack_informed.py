@@ -36,6 +36,8 @@ QUESTIONS = {
     "var": ("var", {}, "bernstein", True),
     "several": (["count", "mean", "std"], {}, "bernstein", True),
     "corr": ("corr", {"bounds": [BOUNDS, (-1, 1)]}, "bernstein_products", True),
+    "weighted mean": ("weighted mean", {"bounds": [BOUNDS, (0, 8)]}, "weighted_two_sums", True),
+    "weighted std": ("weighted std(ddof=0)", {"bounds": [BOUNDS, (0, 8)]}, "weighted_bernstein", True),
     "median": ("median", {}, "exponential", True),
     "max": ("max", {"step": 1}, "exponential", False),
     "median with interval": ("median", {"interval": True}, "exponential_interval", False),

@@ -148,10 +148,11 @@ class Release(Arithmetic):
     def bounds(self) -> tuple[float, float] | dict[Any, tuple[float, float]] | None:
         """Declared range of the values; values outside counted as its ends. None for counts.
 
-        For a statistic of two columns a dict from column to range.
+        For a statistic of two columns, or a weighted one, a dict from column to range.
         """
         line = self._line
-        return line.bounds if line.other_bounds is None else {name: ends for name, ends in line.ranges if ends}
+        both = {line.column: line.bounds, line.other: line.other_bounds}
+        return line.bounds if line.other_bounds is None else {name: ends for name, ends in both.items() if ends}
 
     @property
     def clip(self) -> tuple[float, float] | None:

@@ -68,6 +68,11 @@ def _plain(number: Fraction) -> int | str:
     return number.numerator if number.denominator == 1 else str(number)
 
 
+def _weights_row(release: Release) -> formatting.Rows:
+    weights = release.answer.lines[0].weights
+    return [] if weights is None else [("weights", f"{weights[0]}, trimmed at {formatting.number(weights[1])}")]
+
+
 def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | None]:
     """Lines of the reprs, public and the curator's; a note if the curator's numbers are elsewhere."""
     bounds = release.answer.lines[0].bounds_as("{low} to {high}") or "none needed"
@@ -78,6 +83,7 @@ def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | N
         *_noise_rows(release, withheld),
         ("eps", f"{release.eps:.6g}"),
         ("bounds", bounds + (" (from the data)" if release.bounds_from_data else "")),
+        *_weights_row(release),
         ("noise", f"{release.mechanism}{scale}"),
         ("unit", release.unit),
         *_person_rows(release),

@@ -15,6 +15,7 @@ from pdrisk._core.risks.simple_random_sample import expected_mean, expected_mean
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Sum
 from pdrisk._core.summary import FloatArray
+from pdrisk._core.weighted import WEIGHTED
 from pdrisk._mechanisms import Bernstein
 from pdrisk.errors import NoisyReleaseWarning, ParameterError
 
@@ -73,6 +74,11 @@ def sampling_interval(noisy: NoisyAnswers, level: float) -> tuple[FloatArray, Fl
                 warnings.warn(NARROWER.format(mechanism=mechanism.name), NoisyReleaseWarning, stacklevel=caller()[1])
         return noisy.shown(times * (universe.lo + universe.width * low), times * (universe.lo + universe.width * high))
     low, high = noisy.interval(1 - fails * TO_NOISE)
+    if statistic.name.startswith(WEIGHTED):
+        raise ParameterError(
+            f'kind="sampling" of a {statistic.label} depends on how the sample was drawn: ask a Dataset with design='
+            "pdrisk.Design(...), with sampling=."
+        )
     if type(statistic) is Count:
         return noisy.shown(*expected_total(low, high, sampled))
     if isinstance(statistic, Sum) and universe.lo >= 0:

@@ -13,6 +13,7 @@ from pdrisk._core.replaced import OfSize
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Mean, Statistic, WholeStatistic
 from pdrisk._core.universe import Universe
+from pdrisk._core.weighted import Weighted, WeightedSpread
 from pdrisk._mechanisms.approximate_quantiles import ApproximateQuantiles
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.bernstein import Bernstein
@@ -26,6 +27,7 @@ from pdrisk._mechanisms.one_sum import OneSum
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 from pdrisk._mechanisms.two_stage import TwoStage
 from pdrisk._mechanisms.two_sums import TwoSums
+from pdrisk._mechanisms.weighted_sums import WeightedBernstein, WeightedTwoSums
 from pdrisk.errors import ParameterError
 
 __all__ = [
@@ -56,6 +58,8 @@ MECHANISMS: Final[dict[str, type[Mechanism]]] = {
         TwoStage,
         ApproximateQuantiles,
         ClippedSums,
+        WeightedTwoSums,
+        WeightedBernstein,
     )
 }
 ACCURATE: Final[tuple[tuple[Any, type[Mechanism]], ...]] = (
@@ -64,6 +68,8 @@ ACCURATE: Final[tuple[tuple[Any, type[Mechanism]], ...]] = (
     (Mean, TwoSums),
     (Var, Bernstein),
     (PairStatistic, BernsteinProducts),
+    (WeightedSpread, WeightedBernstein),
+    (Weighted, WeightedTwoSums),
     (Quantile | Min | Max, Exponential),
 )
 WITH_INTERVAL: Final[dict[type[Mechanism], type[Mechanism]]] = {

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.lattice import Lattice
-from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.pairs import OfTwoColumns
 from pdrisk._core.risks.gaussian_dp import mu_of_laplace, on_lattice
 from pdrisk._core.statistics import Count, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
+from pdrisk._core.weighted import SumOfWeights
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.laws.law import Law
@@ -61,12 +62,12 @@ class Laplace(Mechanism):
 
     @classmethod
     def adds_up(cls, statistic: Statistic) -> bool:
-        return type(statistic) in (Count, Sum)
+        return type(statistic) in (Count, Sum, SumOfWeights)
 
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:
         """True for statistics of one column, unless the number of records is public."""
-        return not (isinstance(statistic, PairStatistic) or statistic.replaces)
+        return not (isinstance(statistic, OfTwoColumns) or statistic.replaces)
 
     def check(self) -> None:
         super(Laplace, self).check()

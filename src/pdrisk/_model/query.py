@@ -17,6 +17,7 @@ from pdrisk._core.risks.gaussian_dp import largest_eps, limit_of, mu_of_pure, sq
 from pdrisk._core.statistics import Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs
 from pdrisk._core.universe import Universe
+from pdrisk._core.weighted import WEIGHTED
 from pdrisk._mechanisms import (
     MECHANISMS,
     WITH_INTERVAL,
@@ -357,7 +358,13 @@ def _of_whole_numbers(statistic: Statistic, mechanism: str, middle: int, *, join
 
 
 def written(label: str, column: Hashable | None, other: Hashable | None = None) -> str:
-    """Name of a statistic as people write it: ``mean(age)``, ``quantile(0.9) of age``, ``slope of y on x``."""
+    """Name of a statistic as people write it: ``mean(age)``, ``quantile(0.9) of age``, ``slope of y on x``.
+
+    Of weighted ones ``mean(age) weighted by w``, where ``column`` is that of the weights if nothing else is read.
+    """
+    if label.startswith(WEIGHTED):
+        of, by = (None, column) if other is None else (column, other)
+        return f"{written(label.removeprefix(WEIGHTED), of)} weighted by {printable(str(by))}"
     if column is None:
         return f"{label}()"
     if label == Slope.name:

@@ -17,8 +17,9 @@ from pdrisk._model.arguments import universe
 from pdrisk._model.columns import check_column
 from pdrisk._model.margins import ALL
 from pdrisk._pandas.requests.declared import declared
+from pdrisk._pandas.requests.intervals import check_numeric
 from pdrisk._pandas.requests.judged_requests import judged_query
-from pdrisk._pandas.requests.lines import check_numeric, judged_lines
+from pdrisk._pandas.requests.lines import judged_lines
 from pdrisk._pandas.requests.options import Request
 from pdrisk.errors import ColumnTypeError, ParameterError
 

@@ -130,14 +130,17 @@ class Statistics(DisclosureViews):
         return self._answer(column, _extreme("max", bounds_reached), options)
 
     @with_options
-    def var(self, column: Hashable, ddof: int = 1, **options: Unpack[Options]) -> Answer:
-        """Noisy variance of a column: squared deviations over n - ``ddof`` (0 or 1); 0 if too few rows are left."""
-        return self._answer(column, ("var", {"ddof": ddof}), options)
+    def var(self, column: Hashable, ddof: int | None = None, **options: Unpack[Options]) -> Answer:
+        """Noisy variance of a column: squared deviations over n - ``ddof`` (0 or 1); 0 if too few rows are left.
+
+        Without ``ddof`` it is 1. With weights it is 0: they are squared deviations over the sum of the weights.
+        """
+        return self._answer(column, self._spread("var", ddof, options), options)
 
     @with_options
-    def std(self, column: Hashable, ddof: int = 1, **options: Unpack[Options]) -> Answer:
+    def std(self, column: Hashable, ddof: int | None = None, **options: Unpack[Options]) -> Answer:
         """Noisy standard deviation of a column: the root of `var`, with the same ``ddof``."""
-        return self._answer(column, ("std", {"ddof": ddof}), options)
+        return self._answer(column, self._spread("std", ddof, options), options)
 
     @with_options
     def corr(self, x: Hashable, y: Hashable, **options: Unpack[Options]) -> Answer:
@@ -338,6 +341,12 @@ class Statistics(DisclosureViews):
         asked, wanted = replace(self._request(options), tables=tables), statistic(spec)
         judged = self._judged(lambda frame: judged_lines(frame, column, (wanted,), asked), asked)
         return answered(*judged, asked.asker(self._identity))
+
+    def _spread(self, name: str, ddof: object, options: Options) -> object:
+        """The specification of a variance or standard deviation."""
+        if ddof is None:
+            ddof = 1 if {**self._defaults, **options}.get("weights") is None else 0
+        return name, {"ddof": ddof}
 
     def _answer_of_two(self, column: Hashable, other: Hashable, wanted: PairStatistic, options: Options) -> Answer:
         asked = self._request(options)

@@ -36,6 +36,7 @@ from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs, Ranks, Summary
 from pdrisk._core.universe import Rectangle, Universe
+from pdrisk._core.weighted import WeightedMean, WeightedVar
 from pdrisk._model.asked_groups import Groups
 from pdrisk._model.query import Line, Query
 from pdrisk.engines.base import Engine, Reading
@@ -89,7 +90,11 @@ ASKED: Final[tuple[tuple[Statistic, str], ...]] = (
     *((Quantile(q), "laplace") for q in QUANTILES),
     *((Quantile(q, whole=whole), "exponential") for q in (0.0, 0.3, 0.5) for whole in (False, True)),
 )
-PAIRS: Final = (Cov(), Slope(), Corr())
+PAIRS: Final[tuple[tuple[Statistic, str], ...]] = (
+    *((each, "bernstein_products") for each in (Cov(), Slope(), Corr())),
+    (WeightedMean(), "weighted_two_sums"),
+    (WeightedVar(), "weighted_bernstein"),
+)
 BESIDE: Final = Universe(-0.5, 2.0)  # of the other column
 SHARE: Final = Fraction(10)  # eps, at which a quantile reads a few of the records of "many"
 UNIVERSES: Final = (Universe(-1.0, 3.0), Universe(0.0, 1.0), Universe(2.0, 2.0**40), Universe(-1e9, 1e-9))
@@ -153,7 +158,7 @@ def questions(universe: Universe, keys: Sequence[str] | None) -> Iterator[Query]
     lines = tuple(Line("x", statistic, universe, "given", mechanism=mechanism) for statistic, mechanism in ASKED)
     groups = None if keys is None else Groups(("g",), tuple((key,) for key in keys), "given")
     both = Rectangle(universe.lo, universe.hi, BESIDE)
-    pairs = tuple(Line("x", each, both, "given", mechanism="bernstein_products", other="y") for each in PAIRS)
+    pairs = tuple(Line("x", each, both, "given", mechanism=mechanism, other="y") for each, mechanism in PAIRS)
     reads = ("x", "y") if groups is None else ("x", "y", "g")
     for asked in (*((line,) for line in lines), pairs, (*lines, *pairs[:1])):
         yield Query(asked, (), groups=groups, reads=reads)
@@ -231,8 +236,8 @@ def _wrong_pairs(
     columns = universe, BESIDE
     inside = [tuple(min(max(z, own.lo), own.hi) for z, own in zip(pair, columns, strict=True)) for pair in pairs]
     found: list[tuple[str, object, object]] = [("n", int(summary.n[group]), len(pairs))]
+    moved = sum(pair != own for pair, own in zip(pairs, inside, strict=True))
     if summary.clamped is not None:
-        moved = sum(pair != own for pair, own in zip(pairs, inside, strict=True))
         found.append(("clamped", int(summary.clamped[group]), moved))
     for part, own, at in ((summary, universe, 0), (summary.other, BESIDE, 1)):
         if part is None or part.lowest is None or part.highest is None:
@@ -247,8 +252,8 @@ def _wrong_pairs(
             continue
         sums = [0] * ((degrees[0] + 1) * (degrees[1] + 1))
         for pair in inside:
-            places = [_place(z, own) for z, own in zip(pair, columns, strict=True)]
-            sums = [before + more for before, more in zip(sums, _products(places[0], places[1], degrees), strict=True)]
+            k, l = (_place(z, own) for z, own in zip(pair, columns, strict=True))  # noqa: E741
+            sums = [before + more for before, more in zip(sums, _products(k, l, degrees), strict=True)]
         found.append((f"products {degrees}", summary.products[degrees][:, group].tolist(), sums))
     for name, has, wanted in found:
         if has != wanted:
@@ -262,7 +267,7 @@ def _place(record: float, universe: Universe) -> int:
 
 
 def _products(k: int, l: int, degrees: tuple[int, int]) -> list[int]:  # noqa: E741
-    """The parts of one record: first k is divided, then each part of it in proportion to those of l."""
+    """The parts of one record: k is divided, then each part like l; a weight l is divided itself, like k."""
 
     def divided(whole: int, parts: Sequence[Fraction]) -> list[int]:
         own = [math.floor(whole * part) for part in parts]
@@ -274,6 +279,8 @@ def _products(k: int, l: int, degrees: tuple[int, int]) -> list[int]:  # noqa: E
         w = Fraction(place, PLACES)
         return divided(PLACES, [1 - w, w] if degree == 1 else [(1 - w) ** 2, 2 * w * (1 - w), w**2])
 
+    if degrees[1] == 0:  # l is a weight
+        return divided(l, [Fraction(share, PLACES) for share in shares(k, degrees[0])])
     others = [Fraction(share, PLACES) for share in shares(l, degrees[1])]
     return [part for share in shares(k, degrees[0]) for part in divided(share, others)]
 

@@ -344,6 +344,10 @@ TEXTS = {
     "noise_scaled": "{noise}, scale {scale}",
     "line_is": "bounds {bounds}; {noise}{rounded}; global sensitivity of the statistic {sensitivity}; eps {eps}",
     "bounds_are": "{ranges}, declared by the publisher, and values beyond count as the bound",
+    "weights_are": (
+        "; each record counts with its weight {column}, trimmed at {most}; that weights were made without these "
+        "records is the publisher's word"
+    ),
     "rounded_to": ", then rounded to multiples of {base}",
     "bounds_range": "{low} to {high}",
     "bounds_of_column": "{column} {range}",

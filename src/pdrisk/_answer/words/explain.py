@@ -314,6 +314,9 @@ class _Telling:
         bounds = line.bounds_as(said["bounds_range"], said["bounds_of_column"])
         without = said["bounds_none" if self.answer.bins_clamp is None else "bounds_of_bins"]
         bounds = said["bounds_are"].format(ranges=bounds) if bounds else without
+        if line.weights is not None:
+            column, most = line.weights
+            bounds += said["weights_are"].format(column=printable(str(column)), most=formatting.number(most))
         noise = MECHANISMS[line.mechanism].noise
         if line.scale is not None:
             noise = said["noise_scaled"].format(noise=noise, scale=formatting.number(line.scale))

@@ -16,7 +16,9 @@ __all__ = ["clamped", "hidden_values", "title"]
 def title(answer: Answer) -> str:
     """Names of all lines; of one alone with what its values were clamped to."""
     ends = clamped(answer, answer.lines[0]) if len(answer.lines) == 1 else ""
-    return f"{answer.name} {ends}" if ends else answer.name
+    if not ends:
+        return answer.name
+    return f"{answer.name} {ends}" if ends.startswith("of ") else f"{answer.name}, {ends}"
 
 
 def clamped(answer: Answer, line: AnswerLine) -> str:
@@ -30,7 +32,10 @@ def clamped(answer: Answer, line: AnswerLine) -> str:
     spans = [("{}-{}" if low >= 0 else "{} to {}").format(number(low), number(high)) for _, (low, high) in known]
     if len(known) > 1:
         spans = [f"{name} {span}" for (name, _), span in zip(known, spans, strict=True)]
-    return f"of values clamped to {' and '.join(spans)}" if spans else ""
+    said = [f"of values clamped to {' and '.join(spans)}"] if spans else []
+    if line.weights is not None:
+        said.append(f"weights trimmed at {number(line.weights[1])}")
+    return ", ".join(said)
 
 
 def hidden_values(answer: Answer) -> str:

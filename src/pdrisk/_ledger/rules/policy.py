@@ -13,6 +13,7 @@ from typing import Any
 from pdrisk._core.foreign import shown
 from pdrisk._core.order import Quantile
 from pdrisk._core.statistics import Count, Histogram, Statistic
+from pdrisk._core.weighted import WEIGHTED
 from pdrisk._ledger.rules.limits import whole_number
 from pdrisk._ledger.rules.names import folded
 from pdrisk._mechanisms import calibrated
@@ -168,7 +169,7 @@ class Policy:
 
     def least_group_of(self, line: Line) -> LeastGroup | None:
         """Least number of people of a line; None for a search for bounds, which is about no group."""
-        return self.least_group if line.statistic.name in ABOUT_A_GROUP else None
+        return self.least_group if _plain_name(line.statistic) in ABOUT_A_GROUP else None
 
     @property
     def hides_parts(self) -> bool:
@@ -186,12 +187,17 @@ def _is_one_number(line: Line) -> bool:
 
 def _names_of(statistic: Statistic) -> set[str]:
     """All names of a statistic; a quantile also by the exact fraction that is answered."""
-    names = {statistic.name}
+    names = {_plain_name(statistic)}
     if isinstance(statistic, Histogram):
         names.add("count")
     if isinstance(statistic, Quantile) and (same := SAME.get(float(fraction_of(statistic.q)))):
         names.add(same)
     return names
+
+
+def _plain_name(statistic: Statistic) -> str:
+    """Name of a statistic, or of the one that it is with all weights the same."""
+    return statistic.name.removeprefix(WEIGHTED)
 
 
 def _least(said: object) -> LeastGroup:

@@ -38,7 +38,7 @@ __all__ = [
 
 
 class UnitOptions(TypedDict, total=False):
-    """Options that say who is protected and how several rows of a person count: see `OPTIONS_DOC`."""
+    """Options that say who is protected, and how several rows of a person, or a weighted one, count: `OPTIONS_DOC`."""
 
     person: Any
     per_person: str | None
@@ -47,6 +47,7 @@ class UnitOptions(TypedDict, total=False):
     unit: str | None
     constant: Any
     unit_label: str | None
+    weights: Any
 
 
 class Options(UnitOptions, total=False):
@@ -54,8 +55,8 @@ class Options(UnitOptions, total=False):
 
     ``eps``, ``risk`` or ``success`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``,
     ``by``, ``keys``, ``delta``, ``least_group``, ``mechanism``, ``person``, ``per_person``, ``rows``, ``groups``,
-    ``unit``, ``constant``, ``unit_label``, ``step``, ``interval``, ``clip``, ``neighbours``, ``curator``, ``measured``,
-    ``ledger``, ``fresh``: see `OPTIONS_DOC`.
+    ``unit``, ``constant``, ``unit_label``, ``weights``, ``step``, ``interval``, ``clip``, ``neighbours``, ``curator``,
+    ``measured``, ``ledger``, ``fresh``: see `OPTIONS_DOC`.
     """
 
     eps: Eps | None
@@ -129,6 +130,7 @@ class Request:
     unit: object = None
     constant: object = None
     unit_label: object = None
+    weights: Any = None
     step: object = None
     interval: object = False
     clip: object = None
@@ -217,6 +219,11 @@ constant : list of columns, optional
     Columns with the same value in all rows of a person.
 unit_label : str, optional
     What texts call one person, such as ``"household"``; without it they say the name of the column.
+weights : column, optional
+    For ``count``, ``sum``, ``mean``, ``proportion``, ``var`` and ``std``: how much each row counts, as in surveys.
+    ``bounds`` are a dict then, as in ``{"income": (0, 9000), "w": (0, 8)}``: weights above the declared largest one are
+    trimmed at it, and the noise grows with it. A person loses ``eps`` times her weight over the largest. That weights
+    were made without looking at these records is taken on your word.
 step : 1, optional
     For ``sum``, ``median``, ``quantile``, ``min`` and ``max``: declares that all values are whole numbers. Then the
     answer is one, too.
@@ -291,7 +298,6 @@ OF_PANDAS: dict[str, str] = {
     "margins": "margins are for count, sum, mean, agg and crosstab, whose tables add up: leave it out",
     **dict.fromkeys(("epsilon", "privacy_budget", "budget"), "write eps="),
     **dict.fromkeys(("seed", "random_state", "rng"), "noise has no seed: whoever knew it could take the noise away"),
-    "weights": "a weighted mean is a quotient of noisy sums: .sum() of the products, divided by .sum() of the weights",
     "groupby": "write by=",
     "missing": "codes for missing answers are declared before, as in df.dprisk.declare(missing={'age': [-1, -9]})",
     "schema": "a schema is declared before, as in df.pipe(schema.validate) or df.dprisk.declare(schema)",

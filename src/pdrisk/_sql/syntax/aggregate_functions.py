@@ -11,6 +11,7 @@ from fractions import Fraction
 from pdrisk._core.different import DistinctSum
 from pdrisk._core.statistics import Statistic, Sum
 from pdrisk._core.universe import Rectangle, Universe
+from pdrisk._core.weighted import Weighted, WeightedCount, WeightedMean, WeightedStd, WeightedSum, WeightedVar
 from pdrisk._model.arguments import (
     OF_TWO_COLUMNS,
     epsilon,
@@ -21,11 +22,17 @@ from pdrisk._model.arguments import (
 from pdrisk._model.asked_groups import Source
 from pdrisk._model.kinds import NUMBER, TRUTH, number_advice
 from pdrisk._model.nodes import Call, Constant, Node, Noisy, Operation, below
+from pdrisk._model.weights import interval_of_weights
 from pdrisk._sql.syntax.pieces import Expression
 from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["AGGREGATES", "Asked", "asked", "asked_of_two", "check_number"]
+
+
+OF_WEIGHTS: Mapping[str, Weighted] = {
+    each.name: each for each in (WeightedCount(), WeightedSum(), WeightedMean(), WeightedVar(), WeightedStd())
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +46,19 @@ class Aggregate:
     @property
     def columns(self) -> int:
         """Number of columns that it takes."""
-        return 2 if self.statistic in OF_TWO_COLUMNS else 1
+        return 2 if self.statistic in OF_TWO_COLUMNS or self.weighted is not None else 1
+
+    @property
+    def weighted(self) -> Weighted | None:
+        """The weighted statistic of a column and its weights; None of other aggregates."""
+        return OF_WEIGHTS.get(self.statistic)
 
     @property
     def options(self) -> tuple[str, ...]:
         """Its arguments after the column, in their order."""
         own = ("q",) if self.statistic == "quantile" else ()
-        if not self.private:
-            return own
+        if not self.private or self.weighted is not None:
+            return ("eps",) if self.private else own
         return (*own, "eps", "lo", "hi", *(("ddof",) if self.statistic in ("var", "std") else ()))
 
 
@@ -79,6 +91,7 @@ AGGREGATES: Mapping[str, Aggregate] = {
         f"dp_{name}": Aggregate(name, private=True)
         for name in ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std")
     },
+    **{f"dp_{name.replace(' ', '_')}": Aggregate(name, private=True) for name in OF_WEIGHTS},
 }
 
 
@@ -184,16 +197,22 @@ def asked_of_two(
         If there is another number of arguments.
     """
     kind = AGGREGATES[call.name]
-    if len(call.arguments) != kind.columns or any(call.names):
-        raise ParameterError(f"{call.name} takes two columns and nothing else, as in {call.name}(income, hours).")
-    _options(call, kind, kind.columns)
+    if len(call.arguments) < kind.columns or (kind.weighted is None and len(call.arguments) > kind.columns):
+        which = "two columns and nothing else" if kind.weighted is None else "a column and its weights"
+        raise ParameterError(f"{call.name} takes {which}, as in {call.name}(income, hours).")
+    options = _options(call, kind, kind.columns)
     for argument in arguments:
         check_number(call.name, argument)
     (first, source), (second, other_source) = bounds(0), bounds(1)
     own: Source = "given" if "given" in (source, other_source) else "declared"
-    found = statistic_of_two(kind.statistic, 1 if kind.ddof is None else kind.ddof)
     one, other = arguments
-    return Asked(found, one.sql, condition, Rectangle(first.lo, first.hi, second), own, None, other.sql)
+    found: Statistic
+    if kind.weighted is None:
+        found = statistic_of_two(kind.statistic, 1 if kind.ddof is None else kind.ddof)
+    else:
+        found, second = kind.weighted, interval_of_weights(other.column or other.sql, second)
+    eps = epsilon(_eps(options["eps"])) if "eps" in options else None
+    return Asked(found, one.sql, condition, Rectangle(first.lo, first.hi, second), own, eps, other.sql)
 
 
 def check_number(name: str, argument: Expression) -> None:

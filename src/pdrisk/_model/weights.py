@@ -1,0 +1,41 @@
+"""Weights of surveys: what is refused about them, for pandas users and in SQL alike."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from pdrisk._core.order import Max, Min
+from pdrisk._core.spread import Var
+from pdrisk._core.statistics import Distinct, Statistic
+from pdrisk._core.universe import Universe
+from pdrisk.errors import ParameterError
+
+__all__ = ["interval_of_weights", "no_weighted"]
+
+
+def interval_of_weights(name: Hashable, declared: Universe) -> Universe:
+    """What weights lie between: from 0, whatever the least declared one is, to the largest.
+
+    Raises
+    ------
+    ParameterError
+        If some may be negative.
+    """
+    if declared.lo < 0:
+        raise ParameterError(
+            f"weights cannot be negative, and the bounds of {name!r} begin at {declared.lo:.12g}: declare (0, W), with "
+            "W the largest weight."
+        )
+    return declared if declared.lo == 0 else Universe(0.0, declared.hi)
+
+
+def no_weighted(statistic: Statistic, column: Hashable) -> ParameterError:
+    """The error for a statistic that takes no weights."""
+    if isinstance(statistic, Var):
+        return ParameterError(
+            f"a weighted {statistic.name} divides by the sum of the weights: ask for {statistic.name!r} with ddof=0, "
+            f'as in "{statistic.name}(ddof=0)".'
+        )
+    if isinstance(statistic, Min | Max | Distinct):
+        return ParameterError(f"weights do not change {statistic.label}: leave weights= out.")
+    return ParameterError(f"{statistic.label} of {column!r} takes no weights=: leave it out.")

@@ -1,0 +1,149 @@
+"""Weighted lines of requests: statistics in which each record counts with its weight, judged by names and dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from functools import partial
+
+import pandas as pd
+
+from pdrisk._core.statistics import Count, Proportion, Statistic
+from pdrisk._core.universe import Rectangle, Universe
+from pdrisk._core.weighted import SumOfWeights, Weighted, weighted
+from pdrisk._model.asked_groups import Source
+from pdrisk._model.columns import check_column
+from pdrisk._model.missing_arguments import all_given, missing_argument
+from pdrisk._model.query import UNIT, Line, answered_by, written
+from pdrisk._model.weights import interval_of_weights, no_weighted
+from pdrisk._pandas.requests.intervals import interval_of, judged_condition
+from pdrisk._pandas.requests.options import REPLACE, Request
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["weighted_lines"]
+
+OF_PEOPLE = (None, "one", "mean")  # ways in which the rows of a person become one that leave a weight what it is
+
+
+def weighted_lines(
+    frame: pd.DataFrame, column: Hashable | None, wanted: tuple[Statistic, ...], request: Request, *, joint: bool
+) -> tuple[Line, ...]:
+    """One line for each statistic of a column, weighted with the column that a request names.
+
+    Its parameters are those of `judged_lines`.
+    """
+    name = request.weights
+    if not isinstance(name, Hashable):
+        raise ColumnTypeError(f"weights is the name of a column, not of type {type(name).__name__}.")
+    check_column(frame, name)
+    _check_options(request)
+    if column is None:
+        weights = _weights(frame, name, request)
+        lines = [_of_rows(each, name, weights) for each in wanted]
+    else:
+        statistics = [_of_column(each, column) for each in wanted]
+        bounds = _given(frame, request).get(column)
+        weights, lines = all_given(
+            partial(_weights, frame, name, request), partial(_of_values, frame, column, name, statistics, bounds)
+        )
+        lines = [_between(line, weights) for line in lines]
+    return tuple(answered_by(line, request.mechanism, joint=joint) for line in lines)
+
+
+def _check_options(request: Request) -> None:
+    """Refuse options that mean nothing for weighted answers."""
+    if request.step is not None or request.clip is not None:
+        raise ParameterError(
+            f"{'step' if request.clip is None else 'clip'}= is not for weighted answers: leave it out."
+        )
+    if request.neighbours == REPLACE:
+        raise ParameterError(
+            'neighbours="replace-one" takes the number of rows as public, which weights are not: leave it out.'
+        )
+    if request.way not in OF_PEOPLE:
+        raise ParameterError(
+            f'per_person="{request.way}" makes another number of the weights of a person, too: pass '
+            'per_person="mean", or rows=, or weigh a table with one row for each person.'
+        )
+
+
+def _given(frame: pd.DataFrame, request: Request) -> Mapping[Hashable, object]:
+    """The bounds that a request gives of columns; of one pair nothing says whether it is that of the weights."""
+    bounds = request.bounds
+    if bounds is None:
+        return {}
+    if not isinstance(bounds, Mapping):
+        raise ParameterError(
+            "a weighted answer has the bounds of two columns: pass bounds={'income': (lo, hi), 'w': (0, largest)}, or "
+            "declare them."
+        )
+    for each in bounds:
+        check_column(frame, each)
+    return bounds
+
+
+def _weights(frame: pd.DataFrame, name: Hashable, request: Request) -> tuple[Universe, Source]:
+    """What weights lie between, from 0 to the largest."""
+    given = request.bounds.get(name) if isinstance(request.bounds, Mapping) else None
+    form = f"bounds={{{name!r}: (0, W)}}"
+    if isinstance(given, str):
+        raise ParameterError(f"the largest weight cannot come from the data: pass {form}, or declare it.")
+    found, source = interval_of(frame, name, Count(), given)
+    if found is None:
+        raise missing_argument(
+            f"weights={name!r} needs the largest weight W, at which larger ones are trimmed and by which noise is "
+            f"scaled: pass {form}, or declare it once with df.dprisk.declare({form}).",
+            form,
+        )
+    return interval_of_weights(name, found), source
+
+
+def _of_rows(statistic: Statistic, name: Hashable, weights: tuple[Universe, Source]) -> Line:
+    """The line of a weighted number of rows."""
+    if type(statistic) is not Count:
+        raise ParameterError(f"{statistic.label} needs a column.")
+    return Line(name, SumOfWeights(), *weights)
+
+
+def _of_column(statistic: Statistic, column: Hashable) -> Weighted:
+    found = weighted(statistic)
+    if found is None:
+        raise no_weighted(statistic, column)
+    return found
+
+
+def _of_values(
+    frame: pd.DataFrame, column: Hashable, name: Hashable, statistics: list[Weighted], bounds: object
+) -> list[Line]:
+    """The lines before the bounds of the weights are known."""
+    if isinstance(column, str) and column not in frame.columns and all(_is_share(each) for each in statistics):
+        condition = judged_condition(frame, column, bounds)
+        return [Line(column, each, UNIT, "declared", indicator=condition, other=name) for each in statistics]
+    check_column(frame, column)
+    if isinstance(bounds, str):
+        raise ParameterError('weighted answers take no bounds="column": declare bounds=(lo, hi).')
+    lines = []
+    for each in statistics:
+        plain = Proportion() if _is_share(each) else Count()
+        found, source = interval_of(frame, column, plain, bounds)
+        if found is None:
+            form = f"bounds={{{column!r}: (lo, hi)}}"
+            raise missing_argument(
+                f"{written(each.label, column, name)} needs bounds of column {column!r}, the range its values can "
+                f"have: pass {form}, or declare them once with df.dprisk.declare({form}) or a pandera schema.",
+                form,
+            )
+        lines.append(Line(column, each, found, source, other=name))
+    return lines
+
+
+def _is_share(statistic: Weighted) -> bool:
+    return statistic.name == "weighted proportion"
+
+
+def _between(line: Line, weights: tuple[Universe, Source]) -> Line:
+    """The line with the bounds of both columns."""
+    own, (universe, source) = line.universe, weights
+    assert own is not None
+    both: Source = "given" if "given" in (source, line.bounds_from) else "declared"
+    return replace(line, universe=Rectangle(own.lo, own.hi, universe), bounds_from=both)
