@@ -125,6 +125,7 @@ def test_every_mechanism_that_can(frame):
         "bernstein_products",
         "weighted_two_sums",
         "weighted_bernstein",
+        "weighted_exponential",
         "one_sum",
         "two_stage",
         "approximate_quantiles",

@@ -16,9 +16,12 @@ from pdrisk._core.lattice import PLACES
 from pdrisk._core.products import products_of_places
 from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Rectangle, Universe
-from pdrisk._core.weighted import WeightedCount, WeightedMean, WeightedStd, WeightedSum, WeightedVar
+from pdrisk._core.weighted import WeightedCount, WeightedMean, WeightedMedian, WeightedStd, WeightedSum, WeightedVar
 from pdrisk._mechanisms import MECHANISMS, mechanism_for
-from pdrisk._mechanisms.weighted_sums import WeightedBernstein, WeightedTwoSums
+from pdrisk._mechanisms.weighted.quantiles import WeightedExponential
+from pdrisk._mechanisms.weighted.sums import WeightedBernstein, WeightedTwoSums
+from pdrisk.attack._likelihood import log_shares as log_shares_of
+from pdrisk.engines.numpy.pairs import summary_of_pairs
 from pdrisk.errors import ColumnTypeError, NoisyReleaseWarning, ParameterError, UnknownColumnError
 from postgres_databases import connected, database, needs_server
 from spark_sessions import needs_spark, session
@@ -58,6 +61,13 @@ def exactly(frame, column="y"):
     mean = np.average(values, weights=weights) if total > 0 else sum(BOUNDS["y"]) / 2
     var = np.average((values - mean) ** 2, weights=weights) if total > 0 else 0.0
     return {"mean": mean, "sum": (weights * values).sum(), "count": total, "var": var, "std": math.sqrt(var)}
+
+
+def quantile(frame, q):
+    """Smallest value up to which records have a share q of the weight."""
+    known = frame[frame["y"].notna() & frame["w"].notna()].sort_values("y")
+    before = known["w"].clip(0, 8).cumsum()
+    return float(known["y"].clip(*BOUNDS["y"]).iloc[np.searchsorted(before, q * before.iloc[-1])])
 
 
 def asked(d, **more):
@@ -115,6 +125,22 @@ class TestWithoutNoise:
         table = FRAME.dprisk.mean("y", by="g", keys=["a", "b", "c"], margins=True, eps=9, bounds=BOUNDS, weights="w")
         assert table["value"].iloc[:-1].min() <= table.loc[pdrisk.ALL, "value"] <= table["value"].iloc[:-1].max()
 
+    @pytest.mark.parametrize("q", [0.1, 0.5, 0.9])
+    def test_quantiles(self, q):
+        """By the exact value in the curator's table, and by answers at an eps that leaves no noise."""
+        frame = made(5000)
+        options = {"bounds": BOUNDS, "weights": "w"}
+        d = frame.dprisk
+        ask = d.median("y", eps=500, **options) if q == 0.5 else d.quantile("y", q, eps=500, **options)
+        assert ask.value == pytest.approx(quantile(frame, q), abs=0.3)
+        assert ask.rank95 < 1
+
+    def test_quantiles_by_groups(self):
+        frame = made(5000)
+        found = frame.dprisk.quantile("y", [0.25, 0.75], by="g", keys=["a", "b"], eps=900, bounds=BOUNDS, weights="w")
+        for key, q in itertools.product("ab", (0.25, 0.75)):
+            assert found.loc[(key, q), "value"] == pytest.approx(quantile(frame[frame["g"] == key], q), abs=0.5)
+
     def test_nobody(self):
         nobody = FRAME.iloc[:0]
         assert nobody.dprisk.mean("y", eps=1, bounds=BOUNDS, weights="w").curator.n == 0
@@ -144,6 +170,9 @@ def summary_of(records, universe, degrees):
     return Summary(
         n, lowest=ends[0], highest=ends[1], products={degrees: sums}, other=Summary(n, lowest=ends[2], highest=ends[3])
     )
+
+
+PLACED = np.array([30_000, 71_000])  # indices of the values of records between 0 and 1
 
 
 class TestLoss:
@@ -190,6 +219,29 @@ class TestLoss:
         loss = 1.5 * FRAME["w"].clip(0, 8) / 8
         wanted = (1 / (1 + np.exp(-loss))).where(FRAME["y"].notna())
         pd.testing.assert_series_equal(found, wanted, check_names=False, rtol=1e-8)
+
+    def test_a_choice_by_weights(self):
+        """Exactly, over small universes: probabilities of all points change by a factor of exp(eps w / W) at most."""
+        universe, eps = Rectangle(0.0, 1.0, Universe(0.0, 8.0)), 1.3
+        own = WeightedExponential(WeightedMedian(), universe, Fraction(13, 10))
+        records = list(itertools.product((0.0, 0.3, 0.71, 1.0), (0.01, 0.7, 4.0, 8.0)))
+        random = np.random.default_rng(0)
+
+        def log_shares(listed):
+            frame = pd.DataFrame(listed, columns=["x", "y"], dtype=float)
+            read = summary_of_pairs(frame["x"].to_numpy(), frame["y"].to_numpy(), universe, own.draws)
+            cells = own.plain._cells(read)
+            points = np.unique(np.concatenate([[0, own.plain.points.size - 1], PLACED, PLACED + 1]))
+            return log_shares_of(own.plain._choice, cells, points)[0]
+
+        for _ in range(60):
+            others = [records[at] for at in random.integers(0, len(records), random.integers(0, 6))]
+            before = log_shares(others)
+            for value, weight in records:
+                moved = np.abs(log_shares([*others, (value, weight)]) - before).max()
+                claimed = own.loss_of_records(np.array([weight]), Summary(np.array([1])))[0]
+                assert moved <= claimed + 1e-6
+                assert claimed <= eps * weight / 8 + eps / 512
 
     @pytest.mark.parametrize("statistic", STATISTICS)
     def test_sensitivity_is_never_understated(self, statistic):
@@ -346,6 +398,12 @@ class TestSQL:
             [wanted[name] for name in ("mean", "sum", "count", "var", "std")], rel=1e-7
         )
 
+    def test_quantiles(self):
+        ask = "SELECT dp_weighted_quantile(y, w, 0.9) AS q, dp_weighted_median(y, w) AS m FROM frame"
+        frame = made(5000)
+        found = pdrisk.sql(ask, eps=900, bounds=BOUNDS, frame=frame)
+        assert found.iloc[0].tolist() == pytest.approx([quantile(frame, 0.9), quantile(frame, 0.5)], abs=0.4)
+
     def test_its_own_eps(self):
         found = pdrisk.sql(
             "SELECT dp_weighted_mean(y, w, eps := 0.25) AS m FROM frame", bounds=BOUNDS, frame=FRAME, risk_columns=True
@@ -440,7 +498,7 @@ class TestWrongInput:
         ledger = pdrisk.Ledger(path, dataset="people", eps=10)
         with pytest.raises(kind, match=said):
             FRAME.dprisk.mean("y", **{"eps": 1, "bounds": BOUNDS, "weights": "w", "ledger": ledger} | options)
-        assert ledger.remaining() == 10
+        assert ledger.remaining().eps == 10
 
     @pytest.mark.parametrize(
         ("ask", "said"),

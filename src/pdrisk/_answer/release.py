@@ -125,7 +125,8 @@ class Release(Arithmetic):
     def rank95(self) -> float | None:
         """Error in ranks: at most so many records lie between the value and the rank asked for, 95 % sure.
 
-        Of fewer than some twice as many records it says nothing. None where noise is added. Values are first rounded to
+        Of fewer than some twice as many records it says nothing. Weighted ones count by their weight over the largest
+        one. None where noise is added. Values are first rounded to
         multiples of `step`. The error in the unit of the value depends on the data, so ``low``, ``high`` and
         ``noise95`` are NaN unless the call says ``interval=True``.
         """

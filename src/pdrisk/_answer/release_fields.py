@@ -145,5 +145,7 @@ def _noise_rows(release: Release, withheld: bool) -> formatting.Rows:
         return [("95 % noise interval", "none")]
     if release.rank95 is None:
         return rows
-    ranks = ("95 % noise in ranks", formatting.ranks(release.rank95, release.step))
+    weights = release.answer.lines[0].weights
+    heaviest = None if weights is None else weights[1]
+    ranks = ("95 % noise in ranks", formatting.ranks(release.rank95, release.step, heaviest))
     return [ranks] if math.isnan(release.noise95) else [*rows, ranks]

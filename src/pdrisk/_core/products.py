@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 
 from pdrisk._core.lattice import PLACE_BITS, PLACES
 
-__all__ = ["Degrees", "WholeArithmetic", "divided", "products_of_places"]
+__all__ = ["WEIGHT_BITS", "Degrees", "WholeArithmetic", "divided", "products_of_places", "weight_steps"]
+
+WEIGHT_BITS: Final = 8  # of the steps in which weights are counted at points: the largest one has 2**8
 
 Degrees = tuple[int, int]
 """Of the polynomials of the first and of the second column, 1 or 2; 0 where the second one holds weights."""
@@ -75,6 +77,11 @@ def _shares(k: Number, degree: int, by: WholeArithmetic[Number]) -> list[Number]
 
 
 OF_INTEGERS: Final[WholeArithmetic[Any]] = WholeArithmetic(PLACES, operator.sub, lambda a, b: (a * b) >> PLACE_BITS)
+
+
+def weight_steps(weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Places of weights in the coarser steps in which they are counted at points, halves up."""
+    return ((weights << WEIGHT_BITS) + PLACES // 2) >> PLACE_BITS
 
 
 def products_of_places(k: NDArray[np.int64], l: NDArray[np.int64], degrees: Degrees) -> NDArray[np.int64]:  # noqa: E741

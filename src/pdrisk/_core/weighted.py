@@ -12,12 +12,13 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from pdrisk._core.lattice import PLACES
+from pdrisk._core.lattice import PLACES, Points
+from pdrisk._core.order import Median, Quantile
 from pdrisk._core.pairs import OfTwoColumns
 from pdrisk._core.products import Degrees
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Mean, Proportion, Statistic, Sum
-from pdrisk._core.summary import FloatArray, IntArray, Summary
+from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
 
 __all__ = [
@@ -27,7 +28,10 @@ __all__ = [
     "Weighted",
     "WeightedCount",
     "WeightedMean",
+    "WeightedMedian",
+    "WeightedMoment",
     "WeightedProportion",
+    "WeightedQuantile",
     "WeightedSpread",
     "WeightedStd",
     "WeightedSum",
@@ -54,6 +58,11 @@ class Weighted(OfTwoColumns):
     Its universe is a `Rectangle`, and the interval of the weights begins at 0.
     """
 
+
+@dataclass(frozen=True, slots=True)
+class WeightedMoment(Weighted):
+    """A weighted statistic that is made of weighted sums."""
+
     degrees: ClassVar[Degrees] = (1, 0)
 
     def weighted_sums(self, summary: Summary) -> IntArray:
@@ -70,7 +79,7 @@ class Weighted(OfTwoColumns):
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedMean(Weighted):
+class WeightedMean(WeightedMoment):
     """Weighted mean: ``sum(w x) / sum(w)``; the middle of the bounds without any weight.
 
     Its local sensitivity is that of adding a record at a bound with the largest weight, or a bound on what the record
@@ -116,7 +125,7 @@ class WeightedProportion(WeightedMean):
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedSum(Weighted):
+class WeightedSum(WeightedMoment):
     """Weighted sum: ``sum(w x)``, the estimate of a population's total."""
 
     name: ClassVar[str] = "weighted sum"
@@ -136,7 +145,7 @@ class WeightedSum(Weighted):
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedCount(Weighted):
+class WeightedCount(WeightedMoment):
     """Weighted number of the records that have a value: ``sum(w)``."""
 
     name: ClassVar[str] = "weighted count"
@@ -155,7 +164,7 @@ class WeightedCount(Weighted):
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedSpread(Weighted):
+class WeightedSpread(WeightedMoment):
     """Weighted variance or standard deviation, with the sum of the weights as denominator."""
 
     degrees: ClassVar[Degrees] = (2, 0)
@@ -207,9 +216,66 @@ class WeightedStd(WeightedSpread):
         return np.sqrt(var) * universe.width
 
 
+@dataclass(frozen=True, slots=True)
+class WeightedQuantile(Weighted):
+    """Weighted quantile: the smallest point up to which records have at least a share q of the weight.
+
+    Records are rounded to `Points`, and their weights to steps of which the largest has ``2**WEIGHT_BITS``.
+
+    Attributes
+    ----------
+    q : float
+    """
+
+    q: float = 0.5
+    name: ClassVar[str] = "weighted quantile"
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}({repr(self.q).removesuffix('.0')})"
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(cells=True, ends=True)
+
+    def value_range(self, universe: Universe) -> tuple[float, float]:
+        return universe.lo, universe.hi
+
+    def value_of_nothing(self, universe: Universe) -> float:
+        return universe.mid
+
+    def global_sensitivity(self, universe: Universe) -> float:
+        return universe.width
+
+    def value(self, summary: Summary, universe: Universe) -> FloatArray:
+        cells = summary.cells
+        assert cells is not None
+        points = Points.between(universe.lo, universe.hi)
+        before = np.append(0, np.cumsum(cells.count))
+        start, end = before[cells.first[:-1]], before[cells.first[1:]]
+        rank = np.maximum(start + np.ceil((end - start) * self.q), start + 1)
+        at = np.searchsorted(before[1:], rank, side="left")
+        known = end > start
+        found = points.value(cells.point[np.minimum(at, max(len(cells.point) - 1, 0))]) if len(cells.point) else 0.0
+        return np.where(known, found, universe.mid)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedMedian(WeightedQuantile):
+    """Weighted median: the weighted quantile 1/2."""
+
+    name: ClassVar[str] = "weighted median"
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+
 def weighted(statistic: Statistic) -> Weighted | None:
     """The weighted statistic in the place of a plain one; None where there is none."""
-    kinds: dict[type[Statistic], type[Weighted]] = {
+    if isinstance(statistic, Quantile):
+        return WeightedMedian() if type(statistic) is Median else WeightedQuantile(statistic.q)
+    kinds: dict[type[Statistic], type[WeightedMoment]] = {
         Mean: WeightedMean, Proportion: WeightedProportion, Sum: WeightedSum, Count: WeightedCount,
         Var: WeightedVar, Std: WeightedStd,
     }  # fmt: skip

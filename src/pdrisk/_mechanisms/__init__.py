@@ -13,7 +13,7 @@ from pdrisk._core.replaced import OfSize
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Mean, Statistic, WholeStatistic
 from pdrisk._core.universe import Universe
-from pdrisk._core.weighted import Weighted, WeightedSpread
+from pdrisk._core.weighted import WeightedMoment, WeightedQuantile, WeightedSpread
 from pdrisk._mechanisms.approximate_quantiles import ApproximateQuantiles
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.bernstein import Bernstein
@@ -27,7 +27,8 @@ from pdrisk._mechanisms.one_sum import OneSum
 from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 from pdrisk._mechanisms.two_stage import TwoStage
 from pdrisk._mechanisms.two_sums import TwoSums
-from pdrisk._mechanisms.weighted_sums import WeightedBernstein, WeightedTwoSums
+from pdrisk._mechanisms.weighted.quantiles import WeightedExponential
+from pdrisk._mechanisms.weighted.sums import WeightedBernstein, WeightedTwoSums
 from pdrisk.errors import ParameterError
 
 __all__ = [
@@ -60,6 +61,7 @@ MECHANISMS: Final[dict[str, type[Mechanism]]] = {
         ClippedSums,
         WeightedTwoSums,
         WeightedBernstein,
+        WeightedExponential,
     )
 }
 ACCURATE: Final[tuple[tuple[Any, type[Mechanism]], ...]] = (
@@ -69,7 +71,8 @@ ACCURATE: Final[tuple[tuple[Any, type[Mechanism]], ...]] = (
     (Var, Bernstein),
     (PairStatistic, BernsteinProducts),
     (WeightedSpread, WeightedBernstein),
-    (Weighted, WeightedTwoSums),
+    (WeightedMoment, WeightedTwoSums),
+    (WeightedQuantile, WeightedExponential),
     (Quantile | Min | Max, Exponential),
 )
 WITH_INTERVAL: Final[dict[type[Mechanism], type[Mechanism]]] = {

@@ -9,7 +9,7 @@ from pdrisk._core.order import Quantile
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Sum
 from pdrisk._core.universe import Universe
-from pdrisk._core.weighted import Weighted, WeightedSpread
+from pdrisk._core.weighted import WeightedMoment, WeightedSpread
 from pdrisk._mechanisms import MECHANISMS
 from pdrisk._model.query import Line
 from pdrisk.errors import ParameterError
@@ -112,7 +112,7 @@ def _weighted(lines: Sequence[Line], alone: Collection[int]) -> Iterator[list[in
     """The weighted statistics that one draw of noisy sums can answer."""
     found: dict[object, list[int]] = {}
     for at, line in enumerate(lines):
-        if at not in alone and line.indicator is None and isinstance(line.statistic, Weighted):
+        if at not in alone and line.indicator is None and isinstance(line.statistic, WeightedMoment):
             found.setdefault((line.people, line.universe), []).append(at)
     return (members for members in found.values() if len(members) > 1)
 

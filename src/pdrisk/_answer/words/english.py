@@ -1,14 +1,15 @@
 """English texts of all that pdrisk tells people. A translation has the same fields, and the same names in braces.
 
 A field that ends in ``_over`` is said where even 10,000 is too small a number for the risk to be less than "always";
-one that ends in ``_replaced`` in the place of the field without, where the number of records is public; one that ends
-in ``_of_rows`` where each record is protected by itself, and a person may have several.
+one in ``_replaced`` where the number of records is public; one in ``_of_rows`` where each record is protected alone.
 """
 
 from pdrisk._answer.words.english_ledger import OF_LEDGERS
+from pdrisk._answer.words.english_surveys import OF_SURVEYS
 
 TEXTS = {
     **OF_LEDGERS,
+    **OF_SURVEYS,
     # The participant.
     "imagine": (
         "Imagine the hardest case we can think of: someone knows everybody else's answers and must say whether you "
@@ -344,10 +345,6 @@ TEXTS = {
     "noise_scaled": "{noise}, scale {scale}",
     "line_is": "bounds {bounds}; {noise}{rounded}; global sensitivity of the statistic {sensitivity}; eps {eps}",
     "bounds_are": "{ranges}, declared by the publisher, and values beyond count as the bound",
-    "weights_are": (
-        "; each record counts with its weight {column}, trimmed at {most}; that weights were made without these "
-        "records is the publisher's word"
-    ),
     "rounded_to": ", then rounded to multiples of {base}",
     "bounds_range": "{low} to {high}",
     "bounds_of_column": "{column} {range}",

@@ -237,11 +237,11 @@ class _Telling:
 
     def _ranks(self, line: AnswerLine) -> str:
         ranks, step = (math.nan if each is None else each for each in (line.rank95, line.step))
-        few = formatting.records_said_of(ranks)
-        if few is None:
+        if (few := formatting.records_said_of(ranks)) is None:
             return self.said["ranks_unknown"]
-        return self.said["ranks_within"].format(
-            ranks=formatting.number(ranks), step=formatting.number(step), few=f"{few:,}"
+        field, weight = ("ranks_within", 1) if line.weights is None else ("ranks_within_weight", line.weights[1])
+        return self.said[field].format(
+            ranks=formatting.number(ranks * weight), step=formatting.number(step), few=f"{few * weight:,.6g}"
         )
 
     def _noise(self, line: AnswerLine) -> str:
@@ -311,12 +311,12 @@ class _Telling:
 
     def _declared(self, line: AnswerLine) -> str:
         said = self.said
-        bounds = line.bounds_as(said["bounds_range"], said["bounds_of_column"])
-        without = said["bounds_none" if self.answer.bins_clamp is None else "bounds_of_bins"]
-        bounds = said["bounds_are"].format(ranges=bounds) if bounds else without
+        ranges = line.bounds_as(said["bounds_range"], said["bounds_of_column"])
+        without = "bounds_none" if self.answer.bins_clamp is None else "bounds_of_bins"
+        bounds = said["bounds_are"].format(ranges=ranges) if ranges else said[without]
         if line.weights is not None:
-            column, most = line.weights
-            bounds += said["weights_are"].format(column=printable(str(column)), most=formatting.number(most))
+            name, most = printable(str(line.weights[0])), formatting.number(line.weights[1])
+            bounds += said["weights_are"].format(column=name, most=most)
         noise = MECHANISMS[line.mechanism].noise
         if line.scale is not None:
             noise = said["noise_scaled"].format(noise=noise, scale=formatting.number(line.scale))

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from pdrisk._core.lattice import Points
+from pdrisk._core.lattice import PLACE_BITS, PLACES, Points
+from pdrisk._core.products import WEIGHT_BITS
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.summary.aggregates import Aggregates, held
 from pdrisk.engines.sql.summary.bands import bands
@@ -259,9 +260,13 @@ class _Statement:
         for i, part in self.measured:
             for name, points in {} if self.aggregates.told_apart(part) else part.points.items():
                 column = f"{name}{i}"
+                number, kept = call("COUNT", "*"), f"{column} IS NOT NULL"
+                if isinstance(part, SummarisedPair):
+                    steps = weight_steps(self.dialect, f"l{i}")
+                    number, kept = held(self.dialect, steps), f"{kept} AND {steps} > 0"
                 counted = (
-                    f"(SELECT {keys}{column} AS point, {call('COUNT', '*')} AS n FROM {self._rows()} "
-                    f"WHERE {column} IS NOT NULL GROUP BY {keys}{column}) AS counted"
+                    f"(SELECT {keys}{column} AS point, {number} AS n FROM {self._rows()} WHERE {kept} "
+                    f"GROUP BY {keys}{column}) AS counted"
                 )
                 size = str(packed_counts(points))
                 most = str(packed_counts(points) - 1)
@@ -334,6 +339,12 @@ class _Statement:
         part = self.plan.parts[i]
         assert isinstance(part, Summarised)
         return self._with_people({}) + counted_in(looks, self.dialect, f"x{i}", part.universe, self._records())
+
+
+def weight_steps(dialect: Dialect, place: str) -> str:
+    """Place of a weight in the coarser steps in which weights are counted at points."""
+    fine = dialect.infix(dialect.infix(place, "*", f"{2**WEIGHT_BITS}"), "+", f"{PLACES // 2}")
+    return dialect.infix(fine, ">>", f"{PLACE_BITS}")
 
 
 def packed_counts(points: Points) -> int:

@@ -17,9 +17,9 @@ from pdrisk._core.statistics import Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._core.weighted import (
-    Weighted,
     WeightedCount,
     WeightedMean,
+    WeightedMoment,
     WeightedSpread,
     WeightedSum,
     largest_weight,
@@ -54,7 +54,7 @@ class WeightedSums(Mechanism):
     ``(q' - q) + 2 q t``, t the total variation between the polynomials at both places: see `BernsteinProducts`.
     """
 
-    statistic: Weighted
+    statistic: WeightedMoment
     universe: Rectangle
 
     parts: ClassVar[int]
@@ -187,14 +187,14 @@ class WeightedBernstein(WeightedSums):
 
     @classmethod
     def joins(cls, statistic: Statistic) -> bool:
-        return isinstance(statistic, Weighted)
+        return isinstance(statistic, WeightedMoment)
 
     @property
     def plain(self) -> Mechanism:
         return Bernstein(*_plain(self.statistic, self.universe), self.eps)
 
 
-def _plain(statistic: Weighted, universe: Rectangle) -> tuple[Statistic, Universe]:
+def _plain(statistic: WeightedMoment, universe: Rectangle) -> tuple[Statistic, Universe]:
     """The unweighted statistic of the sums, and what its records lie within, in units of the largest weight."""
     if isinstance(statistic, WeightedSpread):
         return statistic.plain, Universe(universe.lo, universe.hi)

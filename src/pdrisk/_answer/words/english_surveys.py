@@ -1,0 +1,16 @@
+"""English texts about weighted answers and samples: a part of `english.TEXTS`."""
+
+from typing import Final
+
+__all__ = ["OF_SURVEYS"]
+
+OF_SURVEYS: Final = {
+    "weights_are": (
+        "; each record counts with its weight {column}, trimmed at {most}; that weights were made without these "
+        "records is the publisher's word"
+    ),
+    "ranks_within_weight": (
+        "records of a weight of {ranks} together at most, rounded to steps of {step}, lie between it and the rank "
+        "asked for, 95 % sure; it says nothing of a weight of fewer than some {few} in all"
+    ),
+}
