@@ -18,8 +18,8 @@ from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._core.weighted import WeightedCount, WeightedMean, WeightedMedian, WeightedStd, WeightedSum, WeightedVar
 from pdrisk._mechanisms import MECHANISMS, mechanism_for
-from pdrisk._mechanisms.weighted.quantiles import WeightedExponential
-from pdrisk._mechanisms.weighted.sums import WeightedBernstein, WeightedTwoSums
+from pdrisk._mechanisms.weighted_exponential import WeightedExponential
+from pdrisk._mechanisms.weighted_sums import WeightedBernstein, WeightedTwoSums
 from pdrisk.attack._likelihood import log_shares as log_shares_of
 from pdrisk.engines.numpy.pairs import summary_of_pairs
 from pdrisk.errors import ColumnTypeError, NoisyReleaseWarning, ParameterError, UnknownColumnError

@@ -23,12 +23,12 @@ from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk._mechanisms.geometric import Geometric
 from pdrisk._mechanisms.laplace import Laplace
+from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 from pdrisk._mechanisms.one_sum import OneSum
-from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 from pdrisk._mechanisms.two_stage import TwoStage
 from pdrisk._mechanisms.two_sums import TwoSums
-from pdrisk._mechanisms.weighted.quantiles import WeightedExponential
-from pdrisk._mechanisms.weighted.sums import WeightedBernstein, WeightedTwoSums
+from pdrisk._mechanisms.weighted_exponential import WeightedExponential
+from pdrisk._mechanisms.weighted_sums import WeightedBernstein, WeightedTwoSums
 from pdrisk.errors import ParameterError
 
 __all__ = [

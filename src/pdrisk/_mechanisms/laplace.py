@@ -17,9 +17,9 @@ from pdrisk._core.statistics import Count, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.weighted import SumOfWeights
 from pdrisk._mechanisms.base import Drawn, Mechanism
-from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.laws.law import Law
-from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
+from pdrisk._mechanisms.noise.entropy import Bits, system_bits
+from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
 __all__ = ["Laplace", "half_width", "noisy_steps"]

@@ -27,10 +27,10 @@ from pdrisk._core.weighted import (
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.bernstein import Bernstein
 from pdrisk._mechanisms.bernstein_products import ROUNDED, total_variation
-from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.laws.laplace_sums import critical
 from pdrisk._mechanisms.laws.law import Law
-from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
+from pdrisk._mechanisms.noise.entropy import Bits, system_bits
+from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk._mechanisms.two_sums import TwoSums
 from pdrisk.errors import ParameterError
 

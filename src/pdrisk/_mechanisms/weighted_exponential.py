@@ -17,10 +17,10 @@ from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._core.weighted import WeightedQuantile
 from pdrisk._mechanisms.base import Drawn, Mechanism
-from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.error import largest_error
-from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
+from pdrisk._mechanisms.noise.entropy import Bits, system_bits
+from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
 __all__ = ["WeightedExponential"]

@@ -1,1 +1,0 @@
-"""Mechanisms of weighted statistics: a record counts with its weight, and loses as much of eps."""
