@@ -15,8 +15,15 @@ import pdrisk
 from pdrisk._core.lattice import PLACES
 from pdrisk._core.products import products_of_places
 from pdrisk._core.summary import Summary
+from pdrisk._core.surveys.weighted import (
+    WeightedCount,
+    WeightedMean,
+    WeightedMedian,
+    WeightedStd,
+    WeightedSum,
+    WeightedVar,
+)
 from pdrisk._core.universe import Rectangle, Universe
-from pdrisk._core.weighted import WeightedCount, WeightedMean, WeightedMedian, WeightedStd, WeightedSum, WeightedVar
 from pdrisk._mechanisms import MECHANISMS, mechanism_for
 from pdrisk._mechanisms.weighted_exponential import WeightedExponential
 from pdrisk._mechanisms.weighted_sums import WeightedBernstein, WeightedTwoSums

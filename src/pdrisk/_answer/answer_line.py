@@ -8,8 +8,8 @@ from typing import Any
 from pdrisk._answer import formatting
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._core.risks.risk import Risk
+from pdrisk._core.surveys.weighted import OF_ANYTHING, WEIGHTED
 from pdrisk._core.universe import Rectangle
-from pdrisk._core.weighted import OF_ANYTHING, WEIGHTED
 from pdrisk._model.plain import plain_label
 from pdrisk._model.query import Query
 from pdrisk._printing import printable

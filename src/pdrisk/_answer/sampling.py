@@ -15,7 +15,7 @@ from pdrisk._core.risks.simple_random_sample import expected_mean, expected_mean
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Sum
 from pdrisk._core.summary import FloatArray
-from pdrisk._core.weighted import WEIGHTED
+from pdrisk._core.surveys.weighted import WEIGHTED
 from pdrisk._mechanisms import Bernstein
 from pdrisk.errors import NoisyReleaseWarning, ParameterError
 

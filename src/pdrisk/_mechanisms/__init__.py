@@ -12,8 +12,9 @@ from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.replaced import OfSize
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Mean, Statistic, WholeStatistic
+from pdrisk._core.surveys.second_moments import SecondMoments
+from pdrisk._core.surveys.weighted import WeightedMoment, WeightedQuantile, WeightedSpread
 from pdrisk._core.universe import Universe
-from pdrisk._core.weighted import WeightedMoment, WeightedQuantile, WeightedSpread
 from pdrisk._mechanisms.approximate_quantiles import ApproximateQuantiles
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.bernstein import Bernstein
@@ -24,6 +25,7 @@ from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk._mechanisms.geometric import Geometric
 from pdrisk._mechanisms.laplace import Laplace
 from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
+from pdrisk._mechanisms.noisy_moments import NoisyMoments
 from pdrisk._mechanisms.one_sum import OneSum
 from pdrisk._mechanisms.two_stage import TwoStage
 from pdrisk._mechanisms.two_sums import TwoSums
@@ -62,6 +64,7 @@ MECHANISMS: Final[dict[str, type[Mechanism]]] = {
         WeightedTwoSums,
         WeightedBernstein,
         WeightedExponential,
+        NoisyMoments,
     )
 }
 ACCURATE: Final[tuple[tuple[Any, type[Mechanism]], ...]] = (
@@ -73,6 +76,7 @@ ACCURATE: Final[tuple[tuple[Any, type[Mechanism]], ...]] = (
     (WeightedSpread, WeightedBernstein),
     (WeightedMoment, WeightedTwoSums),
     (WeightedQuantile, WeightedExponential),
+    (SecondMoments, NoisyMoments),
     (Quantile | Min | Max, Exponential),
 )
 WITH_INTERVAL: Final[dict[type[Mechanism], type[Mechanism]]] = {

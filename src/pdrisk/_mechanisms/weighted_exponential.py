@@ -14,8 +14,8 @@ from pdrisk._core.products import WEIGHT_BITS, weight_steps
 from pdrisk._core.risks.gaussian_dp import mu_of_exponential
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
+from pdrisk._core.surveys.weighted import WeightedQuantile
 from pdrisk._core.universe import Rectangle, Universe
-from pdrisk._core.weighted import WeightedQuantile
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.error import largest_error

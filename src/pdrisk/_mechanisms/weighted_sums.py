@@ -15,8 +15,7 @@ from pdrisk._core.lattice import LARGEST_PLACES, PLACES, PlaceGrid
 from pdrisk._core.risks.gaussian_dp import mu_of_laplace, on_lattice
 from pdrisk._core.statistics import Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, Needs, Summary
-from pdrisk._core.universe import Rectangle, Universe
-from pdrisk._core.weighted import (
+from pdrisk._core.surveys.weighted import (
     WeightedCount,
     WeightedMean,
     WeightedMoment,
@@ -24,6 +23,7 @@ from pdrisk._core.weighted import (
     WeightedSum,
     largest_weight,
 )
+from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.bernstein import Bernstein
 from pdrisk._mechanisms.bernstein_products import ROUNDED, total_variation

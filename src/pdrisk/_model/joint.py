@@ -8,8 +8,8 @@ from dataclasses import replace
 from pdrisk._core.order import Quantile
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Sum
+from pdrisk._core.surveys.weighted import WeightedMoment, WeightedSpread
 from pdrisk._core.universe import Universe
-from pdrisk._core.weighted import WeightedMoment, WeightedSpread
 from pdrisk._mechanisms import MECHANISMS
 from pdrisk._model.query import Line
 from pdrisk.errors import ParameterError

@@ -16,8 +16,8 @@ from pdrisk._core.replaced import SumOfSize, WholeSumOfSize
 from pdrisk._core.risks.gaussian_dp import largest_eps, limit_of, mu_of_pure, squared
 from pdrisk._core.statistics import Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs
+from pdrisk._core.surveys.weighted import WEIGHTED
 from pdrisk._core.universe import Universe
-from pdrisk._core.weighted import WEIGHTED
 from pdrisk._mechanisms import (
     MECHANISMS,
     WITH_INTERVAL,

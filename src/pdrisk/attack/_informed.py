@@ -11,7 +11,7 @@ from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.pairs import OfTwoColumns
 from pdrisk._core.risks.risk import belief, posterior
 from pdrisk._core.summary import FloatArray, Summary
-from pdrisk._core.weighted import Weighted
+from pdrisk._core.surveys.weighted import Weighted
 from pdrisk._ledger import check_curator
 from pdrisk._mechanisms import Drawn, Mechanism
 from pdrisk._model.declared.aliases import Bounds, Eps

@@ -18,7 +18,7 @@ from pdrisk._core.risks.gaussian_dp import promised
 from pdrisk._core.risks.risk import belief, posterior
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray
-from pdrisk._core.weighted import SumOfWeights
+from pdrisk._core.surveys.weighted import SumOfWeights
 from pdrisk._ledger.accounts.payer import Payer
 from pdrisk._ledger.publishing.promise import promise_of
 from pdrisk._ledger.store.store import decoded

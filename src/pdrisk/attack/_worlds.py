@@ -17,8 +17,8 @@ from pdrisk._core.pairs import OfTwoColumns
 from pdrisk._core.size_sums import SizeSums
 from pdrisk._core.statistics import Mean, Proportion
 from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._core.surveys.weighted import WEIGHTED, weighted
 from pdrisk._core.universe import Rectangle, Universe
-from pdrisk._core.weighted import WEIGHTED, weighted
 from pdrisk._guard import guarded
 from pdrisk._mechanisms import Drawn, Mechanism
 from pdrisk._model.arguments import (

@@ -34,8 +34,8 @@ from pdrisk._core.size_sums import SizePoints
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs, Ranks, Summary
+from pdrisk._core.surveys.weighted import WeightedMean, WeightedMedian, WeightedVar
 from pdrisk._core.universe import Rectangle, Universe
-from pdrisk._core.weighted import WeightedMean, WeightedMedian, WeightedVar
 from pdrisk._model.asked_groups import Groups
 from pdrisk._model.query import Line, Query
 from pdrisk.engines.base import Engine, Reading

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from pdrisk._core.statistics import Proportion
-from pdrisk._core.weighted import OF_ANYTHING, WEIGHTED
+from pdrisk._core.surveys.weighted import OF_ANYTHING, WEIGHTED
 from pdrisk._ledger.publishing.statement_words import TEXTS
 from pdrisk._ledger.rules.limits import Spent, shown
 from pdrisk._mechanisms import MECHANISMS

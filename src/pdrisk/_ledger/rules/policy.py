@@ -13,7 +13,7 @@ from typing import Any
 from pdrisk._core.foreign import shown
 from pdrisk._core.order import Quantile
 from pdrisk._core.statistics import Count, Histogram, Statistic
-from pdrisk._core.weighted import WEIGHTED
+from pdrisk._core.surveys.weighted import WEIGHTED
 from pdrisk._ledger.rules.limits import whole_number
 from pdrisk._ledger.rules.names import folded
 from pdrisk._mechanisms import calibrated

@@ -9,8 +9,8 @@ from functools import partial
 import pandas as pd
 
 from pdrisk._core.statistics import Count, Proportion, Statistic
+from pdrisk._core.surveys.weighted import SumOfWeights, Weighted, weighted
 from pdrisk._core.universe import Rectangle, Universe
-from pdrisk._core.weighted import SumOfWeights, Weighted, weighted
 from pdrisk._model.asked_groups import Source
 from pdrisk._model.columns import check_column
 from pdrisk._model.missing_arguments import all_given, missing_argument

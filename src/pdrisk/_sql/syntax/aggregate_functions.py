@@ -10,8 +10,7 @@ from fractions import Fraction
 
 from pdrisk._core.different import DistinctSum
 from pdrisk._core.statistics import Statistic, Sum
-from pdrisk._core.universe import Rectangle, Universe
-from pdrisk._core.weighted import (
+from pdrisk._core.surveys.weighted import (
     WEIGHTED,
     Weighted,
     WeightedCount,
@@ -22,6 +21,7 @@ from pdrisk._core.weighted import (
     WeightedVar,
     weighted,
 )
+from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.arguments import (
     OF_TWO_COLUMNS,
     epsilon,

@@ -11,8 +11,8 @@ import numpy as np
 from pdrisk._core.people import without_each
 from pdrisk._core.statistics import Distinct
 from pdrisk._core.summary import FloatArray, IntArray, Summary
+from pdrisk._core.surveys.weighted import Weighted
 from pdrisk._core.universe import Rectangle
-from pdrisk._core.weighted import Weighted
 from pdrisk._mechanisms import Mechanism
 from pdrisk._model.query import Line, Query
 from pdrisk.engines.numpy.chunks import SIZE
