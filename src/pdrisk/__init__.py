@@ -24,6 +24,7 @@ from pdrisk._core.risks.risk import Risk
 from pdrisk._imported import when_imported as _when_imported
 from pdrisk._ledger import Ledger
 from pdrisk._model.declared.pandera_schema import bounds_from, keys_from, missing_from, schema_for
+from pdrisk._model.design import Design
 from pdrisk._model.margins import ALL
 from pdrisk._pandas import accessor as _accessor
 from pdrisk._pandas.requests.validated import watch as _watch
@@ -62,6 +63,7 @@ __all__ = [
     "BudgetExceededError",
     "ColumnTypeError",
     "Dataset",
+    "Design",
     "DoubtfulReleaseWarning",
     "Ledger",
     "LedgerError",

@@ -51,6 +51,11 @@ class AnswerLine:
         How much of ``eps`` chose the groups that are shown.
     mu : float
         That of `Risk`; NaN in what was kept before there was one.
+    sampling_se : float or None
+        Standard error by the design of the sample, without noise, in the unit of the answer; None where it was not
+        asked for.
+    sampling_eps : float
+        What that cost besides.
     """
 
     name: str
@@ -75,6 +80,8 @@ class AnswerLine:
     clip: tuple[float, float] | None = None
     eps_groups: float = 0.0
     mu: float = float("nan")
+    sampling_se: float | None = None
+    sampling_eps: float = 0.0
 
     @classmethod
     def of(

@@ -257,7 +257,7 @@ class Release(Arithmetic):
             ``"sampling"`` gives the interval for the population, over the noise and the choice of records together, if
             the records are a simple random sample. For a mean or proportion it is that of the population, with values
             clamped to the bounds. For a count, or a sum of numbers of one sign, it is what a sample of this size holds
-            on average.
+            on average. Of answers with ``sampling=`` it is the interval by the `Design` of the Dataset.
 
         Returns
         -------
@@ -280,9 +280,10 @@ class Release(Arithmetic):
         sure = checked_probability("level", level)
         if not isinstance(kind, str) or kind not in ("noise", "sampling"):
             raise ParameterError(f'kind is "noise" or "sampling", not {shown(kind)}.')
-        if kind == "sampling":
+        se = self._line.sampling_se
+        if kind == "sampling" and se is None:
             self.answer.check_one_record_each('kind="sampling" is for a simple random sample of records')
-        low, high = self.noisy.interval(sure) if kind == "noise" else sampling_interval(self.noisy, sure)
+        low, high = self.noisy.interval(sure) if kind == "noise" else sampling_interval(self.noisy, sure, se)
         return float(low[0]), float(high[0])
 
     def public(self) -> dict[str, Any]:

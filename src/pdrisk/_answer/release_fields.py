@@ -139,12 +139,21 @@ def _person_rows(release: Release) -> formatting.Rows:
     return [("per person", counted + ", the others are left out" * ("rows" in answer.leaves_out))]
 
 
+def _sampling_rows(release: Release) -> formatting.Rows:
+    line = release.answer.lines[0]
+    if line.sampling_se is None:
+        return []
+    low, high = map(formatting.number, release.interval(kind="sampling"))
+    cost = f", for eps {line.sampling_eps:.6g} besides" if line.sampling_eps else ""
+    return [("95 % interval", f"{low} to {high} with the sampling error, by its design{cost}")]
+
+
 def _noise_rows(release: Release, withheld: bool) -> formatting.Rows:
     rows = [("95 % noise interval", f"{formatting.number(release.low)} to {formatting.number(release.high)}")]
     if withheld:
         return [("95 % noise interval", "none")]
     if release.rank95 is None:
-        return rows
+        return [*rows, *_sampling_rows(release)]
     weights = release.answer.lines[0].weights
     heaviest = None if weights is None else weights[1]
     ranks = ("95 % noise in ranks", formatting.ranks(release.rank95, release.step, heaviest))

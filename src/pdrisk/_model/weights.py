@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from pdrisk._core.order import Max, Min
 from pdrisk._core.spread import Var
@@ -10,7 +10,7 @@ from pdrisk._core.statistics import Distinct, Statistic
 from pdrisk._core.universe import Universe
 from pdrisk.errors import ParameterError
 
-__all__ = ["interval_of_weights", "no_weighted"]
+__all__ = ["interval_of_weights", "no_weighted", "unchanged_by_weights"]
 
 
 def interval_of_weights(name: Hashable, declared: Universe) -> Universe:
@@ -29,6 +29,11 @@ def interval_of_weights(name: Hashable, declared: Universe) -> Universe:
     return declared if declared.lo == 0 else Universe(0.0, declared.hi)
 
 
+def unchanged_by_weights(statistics: Sequence[Statistic]) -> bool:
+    """Whether these statistics are the same whatever the weights."""
+    return all(isinstance(each, Min | Max | Distinct) for each in statistics)
+
+
 def no_weighted(statistic: Statistic, column: Hashable) -> ParameterError:
     """The error for a statistic that takes no weights."""
     if isinstance(statistic, Var):
@@ -38,4 +43,6 @@ def no_weighted(statistic: Statistic, column: Hashable) -> ParameterError:
         )
     if isinstance(statistic, Min | Max | Distinct):
         return ParameterError(f"weights do not change {statistic.label}: leave weights= out.")
-    return ParameterError(f"{statistic.label} of {column!r} takes no weights=: leave it out.")
+    return ParameterError(
+        f"{statistic.label} of {column!r} takes no weights: leave weights= out, or pass weights=False."
+    )

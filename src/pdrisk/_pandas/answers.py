@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import pandas as pd
 
+from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Asker, Losses, Results, released
 from pdrisk._answer.tables.answer_table import one_answer, table_of_lines
@@ -25,9 +26,19 @@ Answered = TypeVar("Answered")
 LARGEST_EXACT: Final = 2**53  # up to which floats hold every whole number
 
 
-def answered(query: Query, engine: Engine[Any], asker: Asker) -> Release | pd.DataFrame:
-    """The answer to a query of one line: a `Release`, or a frame of one row for each group."""
-    return _of_frame(query, engine, lambda found, reading: one_answer(found, _rows(query, reading.groups)), asker)
+def answered(
+    query: Query, engine: Engine[Any], asker: Asker, seen: Callable[[NoisyAnswers], object] = lambda _: None
+) -> Release | pd.DataFrame:
+    """The answer to a query of one line: a `Release`, or a frame of one row for each group.
+
+    ``seen`` is called with the noisy numbers in it.
+    """
+
+    def shown(found: Results, reading: Any) -> Release | pd.DataFrame:
+        seen(found.releases[0].noisy)
+        return one_answer(found, _rows(query, reading.groups))
+
+    return _of_frame(query, engine, shown, asker)
 
 
 def answers(

@@ -35,6 +35,7 @@ from pdrisk._pandas.requests.judged_requests import check_given, judged_query
 from pdrisk._pandas.requests.lines import judged_lines, judged_pair, lines_of_names, lines_of_request, listed_columns
 from pdrisk._pandas.requests.objects import judging
 from pdrisk._pandas.requests.options import DEFAULTS, Options, Request, with_options
+from pdrisk._pandas.surveys.sampling import sampled, with_design_effect
 from pdrisk.engines.base import Engine
 from pdrisk.errors import ParameterError
 
@@ -78,21 +79,32 @@ class Statistics(DisclosureViews):
         margins: Any = False,
         allot: Any = None,
         normalize: Any = None,
+        sampling: Any = None,
         **options: Unpack[Options],
     ) -> Answer:
         """Noisy sum of a column.
 
-        ``margins`` and ``allot`` as for ``crosstab``, ``normalize`` as for ``count``.
+        ``margins`` and ``allot`` as for ``crosstab``, ``normalize`` as for ``count``, ``sampling`` as for ``mean``.
         """
-        return self._answer(column, "sum", options, MarginsAsked(margins, allot, normalize=normalize))
+        return self._estimate(column, "sum", options, sampling, MarginsAsked(margins, allot, normalize=normalize))
 
     @with_options
-    def mean(self, column: Hashable, *, margins: Any = False, allot: Any = None, **options: Unpack[Options]) -> Answer:
+    def mean(
+        self,
+        column: Hashable,
+        *,
+        margins: Any = False,
+        allot: Any = None,
+        sampling: Any = None,
+        **options: Unpack[Options],
+    ) -> Answer:
         """Noisy mean of a column.
 
-        ``margins`` and ``allot`` as for ``crosstab``.
+        ``margins`` and ``allot`` as for ``crosstab``. ``sampling=0.2`` spends so much of ``eps`` on the sampling error
+        by the `Design` of a Dataset: ``interval(kind="sampling")`` is then that of the population, and tables get
+        ``sampling_se``, ``sampling_low`` and ``sampling_high``.
         """
-        return self._answer(column, "mean", options, MarginsAsked(margins, allot))
+        return self._estimate(column, "mean", options, sampling, MarginsAsked(margins, allot))
 
     @with_options
     def median(self, column: Hashable, **options: Unpack[Options]) -> Answer:
@@ -168,13 +180,14 @@ class Statistics(DisclosureViews):
         return self._answer_of_two(y, x, statistic_of_two("slope"), options)
 
     @with_options
-    def proportion(self, condition: Hashable, **options: Unpack[Options]) -> Answer:
+    def proportion(self, condition: Hashable, *, sampling: Any = None, **options: Unpack[Options]) -> Answer:
         """Noisy proportion: the share of rows where a column of truth values, or a condition, is true.
 
         ``condition`` is the name of a column, or a row-wise query string such as ``"age > 40"``. A row without an age
         is left out, since nobody knows whether it is above 40; ``"age > 40 and age.notna()"`` counts it as no.
+        ``sampling`` as for ``mean``.
         """
-        return self._answer(condition, "proportion", options)
+        return self._estimate(condition, "proportion", options, sampling)
 
     @with_options
     def nunique(self, column: Hashable, **options: Unpack[Options]) -> Answer:
@@ -322,6 +335,20 @@ class Statistics(DisclosureViews):
         with judging(self._frame, request) as (frame, asked):
             return histogram(frame, column, bins, asked, request.asker(self._identity))
 
+    def _estimate(
+        self, column: Hashable, spec: str, options: Options, sampling: object, tables: MarginsAsked = NO_MARGINS
+    ) -> Answer:
+        """A mean, proportion or sum, with its sampling error if that is asked for or a design effect is declared."""
+        if sampling is not None:
+            if tables.named:
+                raise ParameterError(f"{tables.named}= and sampling= do not go together: leave one of them out.")
+            found: Answer = sampled(self, column, spec, options, sampling)
+            return found
+        design = self._design
+        if spec == "sum" or tables.named or options.get("by") is not None or design is None or design.deff is None:
+            return self._answer(column, spec, options, tables)
+        return with_design_effect(self, column, spec, options)
+
     def _check_no_groups(self, name: str, options: Options) -> None:
         if options.get("by") is not None:
             raise ParameterError(f"{name} groups by its own columns: leave by= out, or write count(by=[...]).")
@@ -345,7 +372,7 @@ class Statistics(DisclosureViews):
     def _spread(self, name: str, ddof: object, options: Options) -> object:
         """The specification of a variance or standard deviation."""
         if ddof is None:
-            ddof = 1 if {**self._defaults, **options}.get("weights") is None else 0
+            ddof = 1 if self._request(options).weighing is None else 0
         return name, {"ddof": ddof}
 
     def _answer_of_two(self, column: Hashable, other: Hashable, wanted: PairStatistic, options: Options) -> Answer:

@@ -11,6 +11,7 @@ import pandas as pd
 from pdrisk._core.foreign import own_errors_of
 from pdrisk._ledger import Identity, check_curator
 from pdrisk._model.declared.aliases import Bounds, By, Eps, Keys, Where
+from pdrisk._model.design import Design
 from pdrisk._model.unit import People
 from pdrisk._pandas.curators.assess import USUAL_EPS, assessment, individual_risk, planned_epsilon
 from pdrisk._pandas.curators.compare import Comparison, comparison
@@ -24,6 +25,8 @@ from pdrisk._pandas.requests.options import (
     frame_engine,
     with_unit_options,
 )
+from pdrisk._pandas.surveys.sampling import sampling_errors
+from pdrisk.errors import ParameterError
 from pdrisk.identifiability.result import Identifiability, of_column
 
 __all__ = ["CuratorViews"]
@@ -35,6 +38,11 @@ class CuratorViews(Hinting):
 
     _identity: Identity | None = None  # of a Dataset: by it a ledger remembers
     _defaults: Mapping[str, Any] = MappingProxyType({})  # of a Dataset: options of all its calls
+
+    @property
+    def _design(self) -> Design | None:
+        """How the sample was drawn, as far as it is declared."""
+        return None
 
     @property
     def _people(self) -> People:
@@ -63,11 +71,12 @@ class CuratorViews(Hinting):
         """Request about this frame, with the Dataset's filter, defaults and ledger."""
         rows, payer = self._rows(options.get("where")), self._payer(options.get("ledger"))
         asked = {**self._defaults, **options, "where": rows, "ledger": payer}
-        return Request(**asked, people=self._people, opened=self._opened)
+        return Request(**asked, people=self._people, design=self._design, opened=self._opened)
 
     def _looked_at(self, **asked: Any) -> Request:
         """Request about this frame, without the Dataset's defaults."""
-        return Request(**{**asked, "where": self._rows(asked["where"])}, people=self._people, opened=self._opened)
+        own = {**asked, "where": self._rows(asked["where"])}
+        return Request(**own, people=self._people, design=self._design, opened=self._opened)
 
     def _check_curator(self, asked: str) -> None:
         """Refuse other analysts than the curators of the ledger that would pay."""
@@ -115,6 +124,40 @@ class CuratorViews(Hinting):
             eps=eps, success=success, bounds=bounds, where=where, by=by, keys=keys, mechanism=mechanism, **people
         )
         return assessment(self._frame, columns, statistics, asked)
+
+    def sampling_errors(
+        self,
+        column: Hashable,
+        statistic: str = "mean",
+        *,
+        bounds: Bounds | None = None,
+        where: Where | None = None,
+        by: By | None = None,
+        keys: Keys | None = None,
+        weights: Any = None,
+        rows: int | None = None,
+    ) -> pd.DataFrame:
+        """Curator only: exact sampling errors of a mean, proportion or sum by the `Design` of a Dataset.
+
+        They are those of R's survey package: linearised, over the primary sampling units of each stratum.
+
+        Parameters
+        ----------
+        column, bounds, where, by, keys, weights, rows
+            As for every statistic.
+        statistic : {"mean", "proportion", "sum"}
+
+        Returns
+        -------
+        DataFrame
+            One row for each group: ``value``, its standard error ``se``, ``deff`` (how many times its variance is that
+            of a random sample of ``n`` records), ``n``, and ``weight``, the sum of the weights.
+        """
+        self._check_curator("sampling_errors()")
+        if statistic not in ("mean", "proportion", "sum"):
+            raise ParameterError('sampling_errors knows "mean", "proportion" and "sum".')
+        given = {"bounds": bounds, "where": where, "by": by, "keys": keys, "weights": weights, "rows": rows}
+        return sampling_errors(self, column, statistic, {n: each for n, each in given.items() if each is not None})
 
     @with_unit_options
     def compare(

@@ -29,6 +29,7 @@ from pdrisk._model.asked_groups import Source
 from pdrisk._model.columns import ROWS, check_column
 from pdrisk._model.missing_arguments import all_given, missing_argument
 from pdrisk._model.query import LARGEST_WHOLE, UNIT, Line, answered_by, written
+from pdrisk._model.weights import unchanged_by_weights
 from pdrisk._pandas.requests.declared import codes_of, declared
 from pdrisk._pandas.requests.intervals import check_numeric, interval_of, judged_condition
 from pdrisk._pandas.requests.options import NEIGHBOURS, REPLACE, Request
@@ -117,8 +118,9 @@ def judged_lines(
     joint : bool
         Whether the lines may share a release with others of their column.
     """
-    if request.weights is not None:
-        return weighted_lines(frame, column, tuple(wanted), request, joint=joint)
+    wanted = tuple(wanted)
+    if request.weighing is not None and not (request.weights is None and unchanged_by_weights(wanted)):
+        return weighted_lines(frame, column, wanted, request, joint=joint)
     wanted, own = tuple(wanted), request.bounds
     if isinstance(own, Mapping):  # a declaration: not all of its columns need be asked about
         for named in own:
@@ -157,8 +159,8 @@ def judged_pair(
 ) -> tuple[Line, ...]:
     """The line of a statistic of two columns; its bounds are a dict, or declared."""
     bounds = request.bounds
-    if request.weights is not None:
-        raise ParameterError(f"{asked.label} takes no weights=: leave it out.")
+    if request.weighing is not None:
+        raise ParameterError(f"{asked.label} takes no weights: leave weights= out, or pass weights=False.")
     for each in (column, other):
         if each is None:
             raise ParameterError(f"{asked.label} needs two columns.")

@@ -16,6 +16,7 @@ from pdrisk._core.foreign import shown
 from pdrisk._core.nearest import unknown_keyword
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.declared.aliases import Bounds, By, Eps, Keys, Where
+from pdrisk._model.design import Design
 from pdrisk._model.margins import NO_MARGINS, MarginsAsked
 from pdrisk._model.query import Query
 from pdrisk._model.unit import People, Secret, checked_way
@@ -107,8 +108,8 @@ ADD_OR_REMOVE, REPLACE = NEIGHBOURS = ("add-or-remove-one", "replace-one")
 class Request:
     """The options of one call as they were written, before they are judged.
 
-    ``tables`` are options of the few statistics whose tables add up, ``people`` is what the Dataset declares of them,
-    ``opened`` the engine that reads its data.
+    ``tables`` are options of the few statistics whose tables add up. ``people`` and ``design`` are what the Dataset
+    declares of people and of how they were drawn; ``opened`` is the engine that reads its data.
     """
 
     eps: object = None
@@ -143,7 +144,15 @@ class Request:
     fresh: object = False
     tables: MarginsAsked = NO_MARGINS
     people: People = NOBODY_KNOWN
+    design: Design | None = None
     opened: Opened = frame_engine
+
+    @property
+    def weighing(self) -> Any:
+        """The column of weights, by the call or else the design; None without."""
+        if self.weights is False:
+            return None
+        return self.design.weights if self.weights is None and self.design is not None else self.weights
 
     @property
     def way(self) -> str | None:
@@ -157,7 +166,7 @@ class Request:
         return Asker(self.ledger, self.fresh, self.curator, dataset, self.measured)
 
 
-NO_OPTIONS = ("people", "opened", "tables")  # of all statistics
+NO_OPTIONS = ("people", "design", "opened", "tables")  # of all statistics
 UNIT_OPTIONS = tuple(inspect.get_annotations(UnitOptions))
 DEFAULTS: dict[str, Any] = {
     each.name: each.default for each in dataclasses.fields(Request) if each.name not in NO_OPTIONS
@@ -219,7 +228,7 @@ constant : list of columns, optional
     Columns with the same value in all rows of a person.
 unit_label : str, optional
     What texts call one person, such as ``"household"``; without it they say the name of the column.
-weights : column, optional
+weights : column or False, optional
     For ``count``, ``sum``, ``mean``, ``proportion``, ``var``, ``std``, ``median`` and ``quantile``: how much each row
     counts, as in surveys.
     ``bounds`` are a dict then, as in ``{"income": (0, 9000), "w": (0, 8)}``: weights above the declared largest one are

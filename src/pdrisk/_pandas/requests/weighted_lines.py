@@ -32,7 +32,7 @@ def weighted_lines(
 
     Its parameters are those of `judged_lines`.
     """
-    name = request.weights
+    name = request.weighing
     if not isinstance(name, Hashable):
         raise ColumnTypeError(f"weights is the name of a column, not of type {type(name).__name__}.")
     check_column(frame, name)

@@ -1,0 +1,266 @@
+"""Sampling errors by the design of a survey: private ones beside an answer, and exact ones for curators."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from pdrisk._answer.noisy import NoisyAnswers
+from pdrisk._answer.release import Release
+from pdrisk._answer.releasing import Asker, check_affordable, released
+from pdrisk._answer.sampling import design_interval
+from pdrisk._caller_frame import caller
+from pdrisk._core.lattice import PLACES
+from pdrisk._core.spread import Var
+from pdrisk._core.summary import FloatArray
+from pdrisk._core.surveys.design_variance import factors, flat_variance, most_of_unit, stratified_variance
+from pdrisk._core.surveys.second_moments import SecondMoments
+from pdrisk._core.universe import Universe
+from pdrisk._guard import guarded
+from pdrisk._mechanisms.bernstein import moments
+from pdrisk._mechanisms.noisy_moments import NoisyMoments
+from pdrisk._model.arguments import epsilon, statistic
+from pdrisk._model.declared.attributes import mark_exact
+from pdrisk._model.plain import float_of
+from pdrisk._model.query import Line, Query
+from pdrisk._pandas.answers import answered
+from pdrisk._pandas.requests.judged_requests import judged_query, judged_selection
+from pdrisk._pandas.requests.lines import judged_lines
+from pdrisk._pandas.requests.objects import judging
+from pdrisk._pandas.surveys.deviations import Deviations
+from pdrisk.engines.base import Engine
+from pdrisk.errors import NoisyReleaseWarning, ParameterError
+
+__all__ = ["sampled", "sampling_errors", "with_design_effect"]
+
+USUAL: Final = Fraction(1, 5)  # of eps, for the sampling error
+MOST: Final = 0.9
+WITH_SPREAD: Final = {"two_sums": "bernstein", "weighted_two_sums": "weighted_bernstein"}  # what tells the spread, too
+COLUMN: Final = "_pdrisk_deviation"
+COLUMNS: Final = ("sampling_se", "sampling_low", "sampling_high")
+FAR: Final = 1e4  # times what one record can be, beyond which no exact sum of a unit lies
+
+
+def sampled(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any], share: object) -> Any:
+    """A noisy mean, proportion or sum with its sampling error by the design of a Dataset.
+
+    Parameters
+    ----------
+    asked : Statistics
+    column, spec, options
+        As of the statistic.
+    share : True or float
+        What part of eps the sampling error costs.
+
+    Raises
+    ------
+    ParameterError
+        Before anything is paid, if the design does not say enough.
+    """
+    part = _checked_share(share)
+    eps = _eps(options)
+    own, beside = eps * (1 - part), eps * part
+    first = asked._request({**options, "eps": own})
+    with judging(asked._frame, first) as (frame, request):
+        lines = judged_lines(frame, column, (statistic(spec),), request)
+        query, engine = judged_query(frame, lines, request, own)
+    deviations, asker = Deviations.of(asked, query, request), first.asker(asked._identity)
+    if deviations.is_sum and not deviations.design.by_stratum:
+        raise ParameterError(
+            "sampling= of a sum needs psus=, the number of sampling units (in each stratum), 10 or more: it depends on "
+            "them much more than that of a mean."
+        )
+    before, reads = _question(deviations, np.full(len(deviations.keys), 0.5), options, beside)
+    check_affordable([(query, engine.origin), (before, reads.origin)], asker)
+    seen: list[NoisyAnswers] = []
+    answer = answered(query, engine, asker, seen.append)
+    if seen[0].measurements is None:
+        raise ParameterError(
+            "a rule of the ledger keeps back what an answer is made of, which its sampling error needs: leave "
+            "sampling= out."
+        )
+    se = _standard_errors(deviations, seen[0], _moments(deviations, seen[0], options, beside, asker))
+    if not isinstance(answer, Release):
+        for name, values in zip(COLUMNS, (se, *design_interval(seen[0], se, 0.95)), strict=True):
+            answer[name] = values
+        return answer
+    return _with_error(answer, float(se[0]), float(beside))
+
+
+def with_design_effect(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any]) -> Any:
+    """A noisy mean or proportion of everybody with its sampling error, by a declared design effect.
+
+    It is answered from three noisy sums, which tell the spread, too: that costs no eps.
+    """
+    with judging(asked._frame, asked._request(options)) as (frame, request):
+        (line,) = judged_lines(frame, column, (statistic(spec),), request)
+        if line.mechanism in WITH_SPREAD:
+            line = replace(line, mechanism=WITH_SPREAD[line.mechanism])
+        query, engine = judged_query(frame, (line,), request)
+    seen: list[NoisyAnswers] = []
+    answer = answered(query, engine, request.asker(asked._identity), seen.append)
+    design = request.design
+    tells = line.mechanism in WITH_SPREAD.values() and query.where is None
+    if not tells or not isinstance(answer, Release) or design is None or design.deff is None:
+        return answer
+    sums = seen[0].drawn.astype(np.float64) / PLACES
+    mean, square = moments(sums)
+    assert line.universe is not None and design.n is not None
+    spread = np.clip(square - mean**2, 0.0, 0.25)
+    se = line.universe.width * np.sqrt(design.deff * spread / design.n)
+    return _with_error(answer, float(se[0]), 0.0)
+
+
+def _with_error(answer: Release, se: float, eps: float) -> Release:
+    """The release with its sampling error, and what that cost besides."""
+    said = answer.answer
+    line = replace(said.lines[0], sampling_se=se, sampling_eps=eps)
+    return replace(answer, describe=lambda: replace(said, lines=(line,)))
+
+
+def _checked_share(share: object) -> Fraction:
+    if share is True:
+        return USUAL
+    number = float_of("sampling", share)
+    if not 0 < number <= MOST:
+        raise ParameterError(
+            f"sampling is the part of eps that the sampling error costs, above 0 and at most {MOST:g}, or True for "
+            f"{float(USUAL):g}, but is {number:g}."
+        )
+    return Fraction(str(number))
+
+
+def _eps(options: Mapping[str, Any]) -> Fraction:
+    if any(options.get(name) is not None for name in ("risk", "success", "prior")):
+        raise ParameterError("sampling= divides eps between the answer and its sampling error: pass eps=.")
+    return epsilon(options.get("eps"))
+
+
+def _question(
+    deviations: Deviations, means: FloatArray, options: Mapping[str, Any], eps: Fraction
+) -> tuple[Query, Engine[Any]]:
+    """The question of the second moments of deviations from these means, and what reads it."""
+    by_stratum = deviations.design.by_stratum
+    expression = deviations.centred(means)
+    if not by_stratum:
+        expression = deviations.scaled(expression)
+    share = Fraction(1)
+    if not deviations.is_unit:
+        share = Fraction(1 / most_of_unit(deviations.persons)).limit_denominator(10**6)
+    most = deviations.most(means)
+    line = Line(COLUMN, SecondMoments(share, by_stratum), Universe(-most, most), "given", mechanism=NoisyMoments.name)
+    frame, request = deviations.request({COLUMN: expression}, options, by_unit=True, by_stratum=by_stratum)
+    with judging(frame, replace(request, eps=eps)) as (judged, asked):
+        return judged_query(judged, (line,), asked, eps)
+
+
+def _moments(
+    deviations: Deviations, noisy: NoisyAnswers, options: Mapping[str, Any], eps: Fraction, asker: Asker
+) -> NoisyAnswers:
+    """Noisy second moments of the deviations from answers that are out."""
+    universe = deviations.universe
+    means = np.clip((noisy.values.astype(np.float64) - universe.lo) / universe.width, 0.0, 1.0)
+    query, reads = _question(deviations, np.where(np.isnan(means), 0.5, means), options, eps)
+    found: NoisyAnswers = released(query, reads, lambda results, _: results.releases[0].noisy, asker, keeps_facts=False)
+    return found
+
+
+def _standard_errors(deviations: Deviations, noisy: NoisyAnswers, moments: NoisyAnswers) -> FloatArray:
+    """Of each answer, in its unit, half a standard deviation of their noise above what was measured."""
+    mechanism = moments.mechanism
+    assert isinstance(mechanism, NoisyMoments)
+    scale, most = mechanism.noise_scale, mechanism.universe.hi
+    drawn = moments.drawn.astype(np.float64).reshape(len(moments.drawn), len(deviations.keys), -1) / PLACES
+    if deviations.design.by_stratum:
+        above, below = drawn
+        units = deviations.design.units
+        variance, noise = stratified_variance(above - below, above + below, units, deviations.factors, scale)
+    else:
+        variance, noise = flat_variance(drawn[0].sum(axis=-1), float(deviations.factors.max()), scale)
+    _warn_of_noise(deviations.query.lines[0].name, variance, np.sqrt(noise))
+    used = np.sqrt((np.maximum(variance, 0.0) + np.sqrt(noise) / 2) * most**2)
+    if deviations.is_sum:
+        return np.asarray(used)
+    weight = np.maximum(noisy.drawn.astype(np.float64).sum(axis=0) / PLACES, 1.0) * deviations.largest_weight
+    return np.asarray(deviations.universe.width * used / weight)
+
+
+def _warn_of_noise(name: str, variance: FloatArray, noise: FloatArray) -> None:
+    poor = noise > np.maximum(variance, 0.0)
+    if poor.any():
+        which = "" if len(poor) == 1 else f" in {int(poor.sum())} of {len(poor)} groups"
+        warnings.warn(
+            f"the sampling error of {name}{which} is mostly noise, so its interval is wider than it need be: pass a "
+            "larger sampling=, or declare deff= and n= in the Design, which cost nothing.",
+            NoisyReleaseWarning,
+            stacklevel=caller()[1],
+        )
+
+
+def sampling_errors(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any]) -> pd.DataFrame:
+    """Exact estimates with their sampling errors, for curators: those of R's survey package.
+
+    Returns
+    -------
+    DataFrame
+        One row for each group: ``value``, ``se``, ``deff``, ``n`` and ``weight``.
+    """
+    given = {**options, "eps": 1}
+    with judging(asked._frame, asked._request(given)) as (frame, request):
+        lines = judged_lines(frame, column, (statistic(spec),), request)
+        query, engine = judged_selection(frame, lines, request)
+    deviations = Deviations.of(asked, query, request)
+    design = deviations.design
+    if design.strata is not None and design.psus is None:
+        raise ParameterError("exact sampling errors by stratum need psus=, the number of sampling units in each.")
+    index = pd.RangeIndex(1) if query.groups is None else engine.read(query).groups
+
+    def found() -> pd.DataFrame:
+        weight, value = deviations.weight(), deviations.value()
+        known = f"({value} * 0.0 + {weight} * 0.0 + 1.0)"
+        expressions = [known, f"{weight} * {known}", f"{weight} * {value}", f"{weight} * {value} * {value}"]
+        n, total, first, second = (each[0].sum(axis=-1) for each in _exactly(deviations, expressions, given))
+        some = np.where(total > 0, total, np.nan)
+        mean = first / some
+        ((sums, squares, units),) = _exactly(deviations, [deviations.centred(mean)], given, by_unit=True)
+        own = deviations.factors
+        if not design.units:  # those that there are
+            observed = np.maximum(units.sum(), 2)
+            own, units = factors([int(observed)], [None]), np.array([observed])
+        variance, _ = stratified_variance(sums, squares, design.units or units.tolist(), own)
+        random = np.sqrt((second / some - mean**2) / np.maximum(n - 1, 1))
+        se = np.sqrt(variance) if deviations.is_sum else np.sqrt(variance) / some
+        universe = deviations.universe
+        estimate, unit = (first, 1.0) if deviations.is_sum else (universe.lo + universe.width * mean, universe.width)
+        relative = se / (random * (some if deviations.is_sum else 1.0))
+        told = {"value": estimate, "se": se * unit, "deff": relative**2, "n": n.astype(np.int64), "weight": total}
+        return pd.DataFrame(told, index=index)
+
+    return mark_exact(guarded(found))
+
+
+def _exactly(
+    deviations: Deviations, expressions: list[str], options: Mapping[str, Any], *, by_unit: bool = False
+) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Exact sums of expressions over records or units, of their squares, and their numbers, each of shape (G, H)."""
+    one = max(deviations.universe.magnitude, 1.0) if deviations.is_sum else 1.0
+    largest = max(deviations.largest_weight, 1.0) * (one * FAR if by_unit else one**2)
+    columns = {f"{COLUMN}_{at}": each for at, each in enumerate(expressions)}
+    frame, request = deviations.request(columns, options, by_unit=by_unit, by_stratum=True)
+    with judging(frame, request) as (judged, asked):
+        lines = tuple(Line(name, Var(0), Universe(-largest, largest), "given") for name in columns)
+        query, engine = judged_selection(judged, lines, asked)
+    found: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+    shape = len(deviations.keys), -1
+    for summary in engine.read(query).summaries:
+        assert summary.total is not None and summary.squares is not None
+        n = summary.n.astype(np.float64)
+        squares = summary.squares + summary.total**2 / np.maximum(n, 1.0)
+        found.append((summary.total.reshape(shape), squares.reshape(shape), n.reshape(shape)))
+    return found
