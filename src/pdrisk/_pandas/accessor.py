@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 import pandas as pd
 
+from pdrisk._answer.tables.inequality import MEASURES, Inequality
 from pdrisk._core.foreign import own_errors_of
 from pdrisk._ledger import Ledger
 from pdrisk._model.arguments import statistics as judged_statistics
@@ -204,6 +205,13 @@ class SeriesAccessor(Hinting):
     def hist(self, bins: int | Sequence[float] = 10, **options: Unpack[Options]) -> pd.DataFrame:
         """Noisy histogram: the number of values in each bin, as ``df.dprisk.hist`` gives it."""
         return self._ask("hist", options, bins=bins)
+
+    @with_options
+    def inequality(
+        self, bins: int | Sequence[float], *, line: float = 0.6, of: Any = MEASURES, **options: Unpack[Options]
+    ) -> Inequality:
+        """Inequality of incomes from one noisy histogram, as ``df.dprisk.inequality`` gives it."""
+        return self._ask("inequality", options, bins=bins, line=line, of=of)
 
     @with_options
     def value_counts(self, sort: bool = True, **options: Unpack[Options]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._answer.releasing import Asker, released
-from pdrisk._answer.tables.answer_table import one_answer
+from pdrisk._answer.tables.answer_table import intervals_of, one_answer
 from pdrisk._core.foreign import as_integer
 from pdrisk._core.statistics import Histogram
 from pdrisk._model.arguments import universe
@@ -22,7 +22,7 @@ from pdrisk._pandas.requests.lines import check_numeric, judged_lines
 from pdrisk._pandas.requests.options import Request
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["histogram"]
+__all__ = ["asked_bins", "histogram"]
 
 MOST_BINS = 100_000
 
@@ -41,20 +41,17 @@ def histogram(frame: pd.DataFrame, column: Hashable, bins: object, request: Requ
         raise ParameterError("hist takes no by= and no step=: filter with where=, or count by bins of your own.")
     check_column(frame, column)
     check_numeric(frame[column], "hist")
-    statistic = _asked(frame, column, bins, request.bounds)
+    statistic = asked_bins(frame, column, bins, request.bounds)
     lines = judged_lines(frame, column, (statistic,), replace(request, bounds=None))
     query, engine = judged_query(frame, lines, request)
-    pairs = list(pairwise(statistic.edges))
-    # The last bin holds both edges, which no IntervalIndex can say.
-    intervals = [*(pd.Interval(*ends, closed="left") for ends in pairs[:-1]), pd.Interval(*pairs[-1], closed="both")]
     total = [] if query.margins is None else [ALL] * (len(query.margins.tables) - 1)
-    index = pd.Index([*intervals, *total], dtype=object, name=column)
+    index = pd.Index([*intervals_of(statistic.edges), *total], dtype=object, name=column)
     table = released(query, engine, lambda results, _: one_answer(results, index), asker)
     assert isinstance(table, pd.DataFrame)
     return table
 
 
-def _asked(frame: pd.DataFrame, column: Hashable, bins: object, bounds: object) -> Histogram:
+def asked_bins(frame: pd.DataFrame, column: Hashable, bins: object, bounds: object) -> Histogram:
     """The edges of the bins: as given, or by dividing the bounds evenly."""
     if isinstance(bins, bool | str | bytes | dict | set):
         raise ColumnTypeError("bins is a number of bins, or a list of edges, as in bins=[0, 10, 100].")
