@@ -15,9 +15,8 @@ import pandas as pd
 from pdrisk._core.foreign import own_errors, own_errors_of
 from pdrisk._ledger import Identity, Ledger, check_curator, ledger_for, opened_ledger, secret
 from pdrisk._ledger.rules.names import named
-from pdrisk._model.columns import check_column
 from pdrisk._model.declared.aliases import Bounds, Eps, Keys
-from pdrisk._model.design import Design
+from pdrisk._model.design import Design, checked_design
 from pdrisk._model.rowwise import (
     EXPRESSION,
     caller_names,
@@ -75,8 +74,7 @@ class Dataset(HeldData):
     unit_label : str, optional
         What texts about answers call one person, such as ``"household"``; without it they say the name of the column.
     design : Design, optional
-        How a survey's sample was drawn: see `pdrisk.Design`. Its weights are used wherever ``weights=False`` does not
-        say otherwise.
+        How a survey's sample was drawn. Its weights are used wherever ``weights=False`` does not say otherwise.
     ledger : Ledger, path or URL, optional
         Existing ledger that pays for all answers. It remembers them: the same question gets the same answer again and
         costs nothing, unless it is asked with ``fresh=True``.
@@ -134,8 +132,6 @@ class Dataset(HeldData):
     ) -> None:
         if not isinstance(curator, bool):
             raise ColumnTypeError(f"curator must be True or False, not of type {type(curator).__name__}.")
-        if not isinstance(design, Design | None):
-            raise ColumnTypeError(f"design must be a pdrisk.Design, not of type {type(design).__name__}.")
         if version is not None and ledger is None:
             raise ParameterError("version= names the state of the data for a ledger: pass ledger= as well.")
         said = {"bounds": bounds, "keys": keys, "missing": missing}
@@ -176,7 +172,7 @@ class Dataset(HeldData):
         self._kept = self._assigned = self._header = None
         self._derived = ()
         self._defaults = {"curator": curator}
-        self._declared_design = self._checked(design)
+        self._declared_design = checked_design(design, lambda: self._frame)
         in_memory = {**self._given.frames, **self._given.held}
         self._identity: Identity = Identity(
             {} if self._ledger is None else frames,
@@ -189,13 +185,6 @@ class Dataset(HeldData):
             self._ledger.identify(self._identity)
         own = secrets.token_bytes(32)
         self._known_people = replace(people, secret=secret if self._ledger is not None else partial(bytes, own))
-
-    def _checked(self, design: Design | None) -> Design | None:
-        """The design, if its columns are there."""
-        for column in () if design is None else (design.weights, design.strata, design.psu):
-            if column is not None:
-                check_column(self._frame, column)
-        return design
 
     @property
     def _design(self) -> Design | None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pandas as pd
+
 from pdrisk._core.foreign import as_integer, own_errors_of
+from pdrisk._model.columns import check_column
 from pdrisk._model.plain import float_of
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Design"]
+__all__ = ["Design", "checked_design"]
 
 MOST_UNITS: Final = 10**12
 MOST_STRATA: Final = 1000
@@ -142,6 +145,24 @@ class Design:
                 raise ParameterError(
                     f"fpc= says {all_:,} units in the population, fewer than the {own:,} of the sample."
                 )
+
+
+def checked_design(design: object, frame: Callable[[], pd.DataFrame]) -> Design | None:
+    """The design of a Dataset, if its columns are there.
+
+    Raises
+    ------
+    ColumnTypeError, UnknownColumnError
+        If it is no Design, or names other columns.
+    """
+    if design is None:
+        return None
+    if not isinstance(design, Design):
+        raise ColumnTypeError(f"design must be a pdrisk.Design, not of type {type(design).__name__}.")
+    for column in (design.weights, design.strata, design.psu):
+        if column is not None:
+            check_column(frame(), column)
+    return design
 
 
 def _number(name: str, given: object, least: int) -> int:

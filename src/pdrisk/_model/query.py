@@ -136,6 +136,8 @@ class Query:
     margins : Margins or None
         Tables that are published in the place of one number for each group, each measured with a part of the share of
         every release. Engines read the groups alone.
+    sums_cells : bool
+        Whether what is shown is computed of all groups together, so that none may be withheld or rounded.
     """
 
     lines: tuple[Line, ...]
@@ -157,6 +159,7 @@ class Query:
     selection: PartitionSelection | None = None
     has_facts: bool = True
     margins: Margins | None = None
+    sums_cells: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.releases:

@@ -10,7 +10,7 @@ from pdrisk._core.statistics import Distinct, Statistic
 from pdrisk._core.universe import Universe
 from pdrisk.errors import ParameterError
 
-__all__ = ["interval_of_weights", "no_weighted", "unchanged_by_weights"]
+__all__ = ["interval_of_weights", "no_weighted", "takes_no_weights", "unchanged_by_weights"]
 
 
 def interval_of_weights(name: Hashable, declared: Universe) -> Universe:
@@ -34,7 +34,7 @@ def unchanged_by_weights(statistics: Sequence[Statistic]) -> bool:
     return all(isinstance(each, Min | Max | Distinct) for each in statistics)
 
 
-def no_weighted(statistic: Statistic, column: Hashable) -> ParameterError:
+def no_weighted(statistic: Statistic) -> ParameterError:
     """The error for a statistic that takes no weights."""
     if isinstance(statistic, Var):
         return ParameterError(
@@ -43,6 +43,9 @@ def no_weighted(statistic: Statistic, column: Hashable) -> ParameterError:
         )
     if isinstance(statistic, Min | Max | Distinct):
         return ParameterError(f"weights do not change {statistic.label}: leave weights= out.")
-    return ParameterError(
-        f"{statistic.label} of {column!r} takes no weights: leave weights= out, or pass weights=False."
-    )
+    return takes_no_weights(statistic)
+
+
+def takes_no_weights(statistic: Statistic) -> ParameterError:
+    """The error for a statistic that nobody weighs here."""
+    return ParameterError(f"{statistic.label} takes no weights: leave weights= out, or pass weights=False.")

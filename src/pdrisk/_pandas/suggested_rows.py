@@ -14,7 +14,7 @@ from pdrisk._answer.releasing import Asker
 from pdrisk._core.order import Quantile
 from pdrisk._model.arguments import checked_probability
 from pdrisk._model.unit import MOST_ROWS
-from pdrisk._pandas.answers import answered
+from pdrisk._pandas.noisy.answers import answered
 from pdrisk._pandas.requests.judged_requests import judged_query
 from pdrisk._pandas.requests.lines import judged_lines
 from pdrisk._pandas.requests.options import Request

@@ -274,6 +274,11 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
             f"{asked} with margins: the owner has answers rounded, and rounded cells do not add up to their margins. "
             "Ask about each set of groups in a question of its own."
         )
+    if query.sums_cells and (policy.least_group or any(policy.base_of(line.statistic) for line in query.lines)):
+        raise PolicyError(
+            f"{asked} for measures of inequality: they are made of all income bins, and the owner has answers about "
+            "few people withheld, or counts rounded. Ask for quantiles and means instead."
+        )
     if query.margins is not None and policy.hides_parts and any(not _is_one_number(line) for line in query.lines):
         raise PolicyError(
             f"{asked} with margins: they are made of counts and sums, and the owner has some statistics rounded or "

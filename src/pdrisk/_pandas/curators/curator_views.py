@@ -25,8 +25,6 @@ from pdrisk._pandas.requests.options import (
     frame_engine,
     with_unit_options,
 )
-from pdrisk._pandas.surveys.sampling import sampling_errors
-from pdrisk.errors import ParameterError
 from pdrisk.identifiability.result import Identifiability, of_column
 
 __all__ = ["CuratorViews"]
@@ -124,40 +122,6 @@ class CuratorViews(Hinting):
             eps=eps, success=success, bounds=bounds, where=where, by=by, keys=keys, mechanism=mechanism, **people
         )
         return assessment(self._frame, columns, statistics, asked)
-
-    def sampling_errors(
-        self,
-        column: Hashable,
-        statistic: str = "mean",
-        *,
-        bounds: Bounds | None = None,
-        where: Where | None = None,
-        by: By | None = None,
-        keys: Keys | None = None,
-        weights: Any = None,
-        rows: int | None = None,
-    ) -> pd.DataFrame:
-        """Curator only: exact sampling errors of a mean, proportion or sum by the `Design` of a Dataset.
-
-        They are those of R's survey package: linearised, over the primary sampling units of each stratum.
-
-        Parameters
-        ----------
-        column, bounds, where, by, keys, weights, rows
-            As for every statistic.
-        statistic : {"mean", "proportion", "sum"}
-
-        Returns
-        -------
-        DataFrame
-            One row for each group: ``value``, its standard error ``se``, ``deff`` (how many times its variance is that
-            of a random sample of ``n`` records), ``n``, and ``weight``, the sum of the weights.
-        """
-        self._check_curator("sampling_errors()")
-        if statistic not in ("mean", "proportion", "sum"):
-            raise ParameterError('sampling_errors knows "mean", "proportion" and "sum".')
-        given = {"bounds": bounds, "where": where, "by": by, "keys": keys, "weights": weights, "rows": rows}
-        return sampling_errors(self, column, statistic, {n: each for n, each in given.items() if each is not None})
 
     @with_unit_options
     def compare(

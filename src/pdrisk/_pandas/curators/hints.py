@@ -22,6 +22,7 @@ MEANT = {
     **{other: f"write .{name}(...)" for other, name in SAME.items()},
     **dict.fromkeys(("histogram", "plot"), "write .hist(...), which is a table of counts"),
     **dict.fromkeys(("percentile", "median_high", "median_low"), "write .quantile(q=0.9)"),
+    **dict.fromkeys(("gini", "lorenz", "poverty"), "write .inequality(...), which has it"),
     "mad": "write .median(...), or .std(...) for the spread",
     **dict.fromkeys(("loc", "iloc", "head"), "records do not leave; a filter is where= of each answer"),
     "mode": MODE,

@@ -47,6 +47,7 @@ __all__ = [
     "check_groups_are_known",
     "check_rows_in_python",
     "eps_values",
+    "groups_of",
     "judged_query",
     "judged_selection",
     "listed_numbers",
@@ -113,7 +114,7 @@ def judged_selection(
 ) -> tuple[Query, Engine[Any]]:
     """The judged filter, groups and people of lines, and what reads them; without a share, what is only looked at."""
     where = request.where
-    groups = _groups(frame, request.by, request.keys)
+    groups = groups_of(frame, request.by, request.keys)
     if share is None:
         check_groups_are_known(groups)
     if groups is not None and groups.keys_from == "data" and request.people.joined_on:
@@ -256,7 +257,8 @@ def check_given(frame: pd.DataFrame, request: Request) -> Fraction:
     return eps
 
 
-def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
+def groups_of(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
+    """The groups of a request with their keys, as they are listed or declared; None without ``by``."""
     for column in islice(keys, MOST) if isinstance(keys, Mapping) else ():  # a declaration: not all need be groups
         check_column(frame, column)
     if by is None:

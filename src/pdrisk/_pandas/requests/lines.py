@@ -29,7 +29,7 @@ from pdrisk._model.asked_groups import Source
 from pdrisk._model.columns import ROWS, check_column
 from pdrisk._model.missing_arguments import all_given, missing_argument
 from pdrisk._model.query import LARGEST_WHOLE, UNIT, Line, answered_by, written
-from pdrisk._model.weights import unchanged_by_weights
+from pdrisk._model.weights import takes_no_weights, unchanged_by_weights
 from pdrisk._pandas.requests.declared import codes_of, declared
 from pdrisk._pandas.requests.intervals import check_numeric, interval_of, judged_condition
 from pdrisk._pandas.requests.options import NEIGHBOURS, REPLACE, Request
@@ -160,7 +160,7 @@ def judged_pair(
     """The line of a statistic of two columns; its bounds are a dict, or declared."""
     bounds = request.bounds
     if request.weighing is not None:
-        raise ParameterError(f"{asked.label} takes no weights: leave weights= out, or pass weights=False.")
+        raise takes_no_weights(asked)
     for each in (column, other):
         if each is None:
             raise ParameterError(f"{asked.label} needs two columns.")

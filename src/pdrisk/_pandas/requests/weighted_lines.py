@@ -41,7 +41,7 @@ def weighted_lines(
         weights = _weights(frame, name, request)
         lines = [_of_rows(each, name, weights) for each in wanted]
     else:
-        statistics = [_of_column(each, column) for each in wanted]
+        statistics = [_of_column(each) for each in wanted]
         bounds = _given(frame, request).get(column)
         weights, lines = all_given(
             partial(_weights, frame, name, request), partial(_of_values, frame, column, name, statistics, bounds)
@@ -105,10 +105,10 @@ def _of_rows(statistic: Statistic, name: Hashable, weights: tuple[Universe, Sour
     return Line(name, SumOfWeights(), *weights)
 
 
-def _of_column(statistic: Statistic, column: Hashable) -> Weighted:
+def _of_column(statistic: Statistic) -> Weighted:
     found = weighted(statistic)
     if found is None:
-        raise no_weighted(statistic, column)
+        raise no_weighted(statistic)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,6 @@ from pdrisk._model.unit import People
 from pdrisk._pandas.requests.options import Request
 from pdrisk.errors import ParameterError
 
-if TYPE_CHECKING:
-    from pdrisk.dataset import Dataset
-
 __all__ = ["Deviations"]
 
 MOST_GROUPS: Final = 200  # whose means stand in one expression
@@ -37,6 +34,7 @@ class Deviations:
     Attributes
     ----------
     data : Dataset
+        Whatever has `assign`.
     design : Design
     query : Query
     people : People
@@ -47,7 +45,7 @@ class Deviations:
         Whether the unit is the person who is protected, or a record that is assumed to be one.
     """
 
-    data: Dataset
+    data: Any
     design: Design
     query: Query
     people: People

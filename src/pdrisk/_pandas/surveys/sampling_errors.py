@@ -29,7 +29,7 @@ from pdrisk._model.arguments import epsilon, statistic
 from pdrisk._model.declared.attributes import mark_exact
 from pdrisk._model.plain import float_of
 from pdrisk._model.query import Line, Query
-from pdrisk._pandas.answers import answered
+from pdrisk._pandas.noisy.answers import answered
 from pdrisk._pandas.requests.judged_requests import judged_query, judged_selection
 from pdrisk._pandas.requests.lines import judged_lines
 from pdrisk._pandas.requests.objects import judging

@@ -28,14 +28,12 @@ from pdrisk._model.columns import check_column
 from pdrisk._model.margins import NO_MARGINS, MarginsAsked
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.query import Line, Query
-from pdrisk._pandas.answers import answered, answers
 from pdrisk._pandas.curators.disclosure_views import DisclosureViews
-from pdrisk._pandas.histogram import histogram
+from pdrisk._pandas.noisy.answers import answered, answers
 from pdrisk._pandas.requests.judged_requests import check_given, judged_query
 from pdrisk._pandas.requests.lines import judged_lines, judged_pair, lines_of_names, lines_of_request, listed_columns
 from pdrisk._pandas.requests.objects import judging
 from pdrisk._pandas.requests.options import DEFAULTS, Options, Request, with_options
-from pdrisk._pandas.surveys.sampling import sampled, with_design_effect
 from pdrisk.engines.base import Engine
 from pdrisk.errors import ParameterError
 
@@ -70,41 +68,6 @@ class Statistics(DisclosureViews):
         ``crosstab`` for ``margins``, ``allot`` and ``whole``.
         """
         return self._answer(column, "count", options, MarginsAsked(margins, allot, whole, normalize))
-
-    @with_options
-    def sum(
-        self,
-        column: Hashable,
-        *,
-        margins: Any = False,
-        allot: Any = None,
-        normalize: Any = None,
-        sampling: Any = None,
-        **options: Unpack[Options],
-    ) -> Answer:
-        """Noisy sum of a column.
-
-        ``margins`` and ``allot`` as for ``crosstab``, ``normalize`` as for ``count``, ``sampling`` as for ``mean``.
-        """
-        return self._estimate(column, "sum", options, sampling, MarginsAsked(margins, allot, normalize=normalize))
-
-    @with_options
-    def mean(
-        self,
-        column: Hashable,
-        *,
-        margins: Any = False,
-        allot: Any = None,
-        sampling: Any = None,
-        **options: Unpack[Options],
-    ) -> Answer:
-        """Noisy mean of a column.
-
-        ``margins`` and ``allot`` as for ``crosstab``. ``sampling=0.2`` spends so much of ``eps`` on the sampling error
-        by the `Design` of a Dataset: ``interval(kind="sampling")`` is then that of the population, and tables get
-        ``sampling_se``, ``sampling_low`` and ``sampling_high``.
-        """
-        return self._estimate(column, "mean", options, sampling, MarginsAsked(margins, allot))
 
     @with_options
     def median(self, column: Hashable, **options: Unpack[Options]) -> Answer:
@@ -178,16 +141,6 @@ class Statistics(DisclosureViews):
         bounds of both columns, unless they are declared.
         """
         return self._answer_of_two(y, x, statistic_of_two("slope"), options)
-
-    @with_options
-    def proportion(self, condition: Hashable, *, sampling: Any = None, **options: Unpack[Options]) -> Answer:
-        """Noisy proportion: the share of rows where a column of truth values, or a condition, is true.
-
-        ``condition`` is the name of a column, or a row-wise query string such as ``"age > 40"``. A row without an age
-        is left out, since nobody knows whether it is above 40; ``"age > 40 and age.notna()"`` counts it as no.
-        ``sampling`` as for ``mean``.
-        """
-        return self._estimate(condition, "proportion", options, sampling)
 
     @with_options
     def nunique(self, column: Hashable, **options: Unpack[Options]) -> Answer:
@@ -312,42 +265,6 @@ class Statistics(DisclosureViews):
         table = self._answer(values, aggfunc, {**options, "by": by}, tables)
         assert isinstance(table, pd.DataFrame)
         return wide_table(table)
-
-    @with_options
-    def hist(
-        self,
-        column: Hashable,
-        bins: int | Sequence[float] = 10,
-        *,
-        margins: Any = False,
-        allot: Any = None,
-        whole: bool | None = None,
-        **options: Unpack[Options],
-    ) -> pd.DataFrame:
-        """Noisy histogram: the number of rows in each bin, indexed by the bins.
-
-        A list of ``bins`` gives the edges, as for numpy: each bin holds its left edge, the last one both edges, and
-        values outside are not counted. A number of bins divides the bounds evenly; values outside count in the first
-        and the last bin. ``margins=True`` adds the total, ``pdrisk.ALL``; ``allot`` and ``whole`` as for ``crosstab``:
-        ``allot="cells"`` moves empty bins to 0 without moving the total up.
-        """
-        request = replace(self._request(options), tables=MarginsAsked(margins, allot, whole))
-        with judging(self._frame, request) as (frame, asked):
-            return histogram(frame, column, bins, asked, request.asker(self._identity))
-
-    def _estimate(
-        self, column: Hashable, spec: str, options: Options, sampling: object, tables: MarginsAsked = NO_MARGINS
-    ) -> Answer:
-        """A mean, proportion or sum, with its sampling error if that is asked for or a design effect is declared."""
-        if sampling is not None:
-            if tables.named:
-                raise ParameterError(f"{tables.named}= and sampling= do not go together: leave one of them out.")
-            found: Answer = sampled(self, column, spec, options, sampling)
-            return found
-        design = self._design
-        if spec == "sum" or tables.named or options.get("by") is not None or design is None or design.deff is None:
-            return self._answer(column, spec, options, tables)
-        return with_design_effect(self, column, spec, options)
 
     def _check_no_groups(self, name: str, options: Options) -> None:
         if options.get("by") is not None:

@@ -20,7 +20,7 @@ from pdrisk.engines.base import Engine
 from pdrisk.engines.numpy.frame import FrameEngine, FrameReading
 from pdrisk.engines.numpy.influence import losses, losses_of_people
 
-__all__ = ["answered", "answers"]
+__all__ = ["answered", "answers", "of_frame", "rows_of"]
 
 Answered = TypeVar("Answered")
 LARGEST_EXACT: Final = 2**53  # up to which floats hold every whole number
@@ -36,9 +36,9 @@ def answered(
 
     def shown(found: Results, reading: Any) -> Release | pd.DataFrame:
         seen(found.releases[0].noisy)
-        return one_answer(found, _rows(query, reading.groups))
+        return one_answer(found, rows_of(query, reading.groups))
 
-    return _of_frame(query, engine, shown, asker)
+    return of_frame(query, engine, shown, asker)
 
 
 def answers(
@@ -51,12 +51,12 @@ def answers(
     """The answers to a query of several lines, indexed as `table_of_lines` says."""
 
     def shown(found: Results, reading: Any) -> pd.DataFrame:
-        return table_of_lines(found, _rows(query, reading.groups), level, names)
+        return table_of_lines(found, rows_of(query, reading.groups), level, names)
 
-    return _of_frame(query, engine, shown, asker)
+    return of_frame(query, engine, shown, asker)
 
 
-def _rows(query: Query, groups: pd.Index | None) -> pd.Index | None:
+def rows_of(query: Query, groups: pd.Index | None) -> pd.Index | None:
     """The index of an answer: its groups, and behind them the cells of margins, with `ALL` for columns they lack."""
     listed = _as_listed(query, groups)
     if query.margins is None or query.groups is None or query.groups.keys is None or listed is None:
@@ -87,7 +87,9 @@ def _as_listed(query: Query, groups: pd.Index | None) -> pd.Index | None:
     return levels[0] if len(levels) == 1 else pd.MultiIndex.from_arrays(levels, names=groups.names)
 
 
-def _of_frame(query: Query, engine: Engine[Any], shown: Callable[[Results, Any], Answered], asker: Asker) -> Answered:
+def of_frame(query: Query, engine: Engine[Any], shown: Callable[[Results, Any], Answered], asker: Asker) -> Answered:
+    """The answer that ``shown`` makes of what a query releases from a frame or table."""
+
     def people(reading: Any, column: Hashable) -> Losses | None:
         if not isinstance(reading, FrameReading):  # a table does not tell who its rows are
             return None
