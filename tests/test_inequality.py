@@ -18,7 +18,7 @@ from pdrisk._answer.arithmetic import income_estimates as estimates
 from pdrisk._answer.arithmetic.income_estimates import IncomeBins
 from pdrisk._answer.arithmetic.measured import Measurements, new_draw
 from pdrisk._answer.tables.measured_tables import measurements_of
-from pdrisk._core import inequality as core
+from pdrisk._core.surveys import inequality as core
 from pdrisk._mechanisms.laws.law import Law
 from postgres_databases import connected, needs_server
 
