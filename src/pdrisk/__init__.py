@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pdrisk import attack, datasets, identifiability, study
     from pdrisk._answer.tables.consistent import consistent
     from pdrisk._answer.tables.quality import quality, rounded
+    from pdrisk._answer.tables.shrunk import shrink
     from pdrisk._answer.tradeoff import tradeoff
     from pdrisk._audit import audit
     from pdrisk._functions import register
@@ -92,6 +93,7 @@ __all__ = [
     "risk",
     "rounded",
     "schema_for",
+    "shrink",
     "sql",
     "statements",
     "study",
@@ -110,6 +112,7 @@ _LATER = {
     "quality": "pdrisk._answer.tables.quality",
     "register": "pdrisk._functions",
     "rounded": "pdrisk._answer.tables.quality",
+    "shrink": "pdrisk._answer.tables.shrunk",
     "sql": "pdrisk._sql",
     "statements": "pdrisk._pandas.statements",
     "tradeoff": "pdrisk._answer.tradeoff",

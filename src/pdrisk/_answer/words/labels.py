@@ -14,9 +14,10 @@ __all__ = ["clamped", "hidden_values", "title"]
 
 
 def title(answer: Answer) -> str:
-    """Names of all lines; of one alone with what its values were clamped to."""
+    """Names of all lines; of one alone with what its values were clamped to, of changes with whom they are about."""
     ends = clamped(answer, answer.lines[0]) if len(answer.lines) == 1 else ""
-    return f"{answer.name} {ends}" if ends else answer.name
+    about = ", of those in both" * ("waves" in answer.leaves_out)
+    return (f"{answer.name} {ends}" if ends else answer.name) + about
 
 
 def clamped(answer: Answer, line: AnswerLine) -> str:

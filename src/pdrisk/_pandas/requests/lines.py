@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from pdrisk._core.foreign import shown
+from pdrisk._core.mean_change import MeanChange, differences
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.replaced import of_size
@@ -38,6 +39,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 __all__ = [
     "OTHER_NUMBERS",
     "check_numeric",
+    "column_interval",
     "judged_lines",
     "judged_pair",
     "lines_of_columns",
@@ -132,7 +134,8 @@ def judged_lines(
     else:
         if column is not None:
             check_column(frame, column)
-        lines = [_line(frame, column, statistic, own, request.way) for statistic in wanted]
+        by_column = isinstance(request.bounds, Mapping)
+        lines = [_line(frame, column, each, own, request.way, by_column=by_column) for each in wanted]
         for line in lines:
             _check_step(request.step, line)
         whole = request.step is not None or (column is not None and declared(frame, column).whole)
@@ -172,7 +175,7 @@ def judged_pair(
     def interval(each: Hashable) -> Universe:
         if isinstance(own := given.get(each), str):
             raise ParameterError(f"bounds of two columns cannot come from the data: pass {form}, or declare them.")
-        found, _ = _interval(frame, each, asked, own)
+        found, _ = column_interval(frame, each, asked, own)
         if found is None:
             raise missing_argument(
                 f"{written(asked.label, column, other)} needs bounds of column {each!r}, the range its values can "
@@ -257,8 +260,16 @@ def _check_step(step: object, line: Line) -> None:
 
 
 def _line(
-    frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bounds: object, way: object = None
+    frame: pd.DataFrame,
+    column: Hashable | None,
+    statistic: Statistic,
+    bounds: object,
+    way: object = None,
+    *,
+    by_column: bool = False,
 ) -> Line:
+    if isinstance(statistic, MeanChange) and column is not None:
+        return _line_of_change(frame, column, statistic, bounds, by_column=by_column)
     if isinstance(statistic, Count):
         if column is None and isinstance(statistic, Distinct):
             raise ParameterError(f"{statistic.label} needs a column.")
@@ -274,7 +285,7 @@ def _line(
         if way != "count":
             check_numeric(frame[column], statistic)
         return Line(column, statistic, universe(bounds), "given")
-    interval, source = _interval(frame, column, statistic, bounds)
+    interval, source = column_interval(frame, column, statistic, bounds)
     if interval is None:
         raise missing_argument(
             f"{written(statistic.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "
@@ -286,7 +297,25 @@ def _line(
     return Line(column, statistic, interval, source)
 
 
-def _interval(
+def _line_of_change(
+    frame: pd.DataFrame, column: Hashable, statistic: MeanChange, bounds: object, *, by_column: bool
+) -> Line:
+    """The line of a change: ``bounds`` are those of the difference, and those of the column in a dict."""
+    check_numeric(frame[column], statistic)
+    if bounds is not None and not by_column and not isinstance(bounds, str):
+        return Line(column, statistic, universe(bounds), "given")
+    interval, source = (None, None) if isinstance(bounds, str) else column_interval(frame, column, statistic, bounds)
+    if interval is None:
+        raise missing_argument(
+            f"{written(statistic.label, column)} needs bounds: pass bounds=(lo, hi), the range of the difference, or "
+            f"declare the range that {column!r} can have with df.dprisk.declare(bounds={{{column!r}: (lo, hi)}}): then "
+            "a difference is at most hi - lo, up or down.",
+            f"bounds=(lo, hi), the range that changes of {column!r} can have",
+        )
+    return Line(column, statistic, differences(interval), source)
+
+
+def column_interval(
     frame: pd.DataFrame, column: Hashable, statistic: Statistic, bounds: object
 ) -> tuple[Universe | None, Source]:
     """The bounds of a column, given or declared; None without any."""
