@@ -82,6 +82,9 @@ ASKED = {
     "slope": lambda d, **o: d.slope(y="income", x="age", **TWO, **o),
     "describe": lambda d, **o: d.describe("income", **OPTIONS, **o),
     "clipped": lambda d, **o: d.mean("income", clip="private", **OPTIONS, **o),
+    "change": lambda d, **o: d.change(
+        "income", wave="region", from_="south", to="north", person="pid", rows=1, **OPTIONS, **o
+    ),
     "of people": lambda d, **o: d.sum("income", person="pid", per_person="sum", **OPTIONS, **o),
     "private keys": lambda d, **o: d.mean("income", by="region", keys="private", delta=1e-6, eps=5, bounds=BOUNDS, **o),
     "sql": lambda d, **o: d.sql("SELECT MAX(income) AS m, COUNT(*) AS c FROM data", **OPTIONS, **o),

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from pdrisk import attack, datasets, identifiability, study
     from pdrisk._answer.tables.consistent import consistent
     from pdrisk._answer.tables.quality import quality, rounded
+    from pdrisk._answer.tables.shrunk import shrink
     from pdrisk._answer.tradeoff import tradeoff
     from pdrisk._audit import audit
     from pdrisk._functions import register
@@ -94,6 +95,7 @@ __all__ = [
     "risk",
     "rounded",
     "schema_for",
+    "shrink",
     "sql",
     "statements",
     "study",
@@ -112,6 +114,7 @@ _LATER = {
     "quality": "pdrisk._answer.tables.quality",
     "register": "pdrisk._functions",
     "rounded": "pdrisk._answer.tables.quality",
+    "shrink": "pdrisk._answer.tables.shrunk",
     "sql": "pdrisk._sql",
     "statements": "pdrisk._pandas.statements",
     "tradeoff": "pdrisk._answer.tradeoff",

@@ -20,7 +20,7 @@ from pdrisk._model.query import Query
 from pdrisk._model.unit import ONE_RECORD
 from pdrisk.errors import NotPublicError, ParameterError
 
-__all__ = ["CLIP", "NO_ANSWER", "Answer"]
+__all__ = ["CLIP", "NO_ANSWER", "WEIGHT", "Answer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Answer:
         How many rows of a person count in each group, and in how many groups.
     overall : bool
         Whether so many rows count in all groups together, not in each.
-    leaves_out : tuple of {"rows", "groups"}
-        What is left out of people who have more of them.
+    leaves_out : tuple of {"rows", "groups", "waves"}
+        What is left out of people who have more of them, or of people who are not in both waves.
     keys_from : {"given", "declared", "data", "categories", "private"} or None
         Who listed the groups: the publisher, or the data.
     without_missing : tuple of str
@@ -101,6 +101,8 @@ class Answer:
         Of a table, what was drawn for each line: see `pdrisk._answer.tables.measured_tables.measurements_of`.
     sums : bool
         Whether rows of an answer in SQL are computed over several noisy ones.
+    shrunk : str or None
+        The column in whose groups values were shrunk towards a common mean, "" for all together; None where none were.
     """
 
     lines: tuple[AnswerLine, ...]
@@ -144,6 +146,7 @@ class Answer:
     measured_tables: dict[str, Any] | None = None
     measured: dict[str, Any] | None = None
     sums: bool = False
+    shrunk: str | None = None
 
     @classmethod
     def of(
@@ -220,7 +223,8 @@ class Answer:
     @property
     def public_columns(self) -> set[Any]:
         """Columns of its table that may be published."""
-        return set(TABLE + MEASURED_COLUMNS + self.index if self.headings is None else self.headings)
+        own = () if self.shrunk is None else (WEIGHT,)
+        return set(TABLE + MEASURED_COLUMNS + own + self.index if self.headings is None else self.headings)
 
     @property
     def curators_columns(self) -> tuple[str, ...]:
@@ -287,6 +291,7 @@ OF_LINE: Final = tuple(field.name for field in dataclasses.fields(AnswerLine))
 NO_ANSWER: Final = "this frame does not say what was asked: pass the answer as pdrisk returned it."
 CLIP: Final = ("clip_low", "clip_high")
 TABLE: Final = ("value", "low", "high", "eps", "worst_case", "delta", "success", *CLIP, "release")
+WEIGHT: Final = "weight"  # of a shrunk table
 SHOWN: Final = 3  # names in a title
 
 

@@ -134,7 +134,8 @@ def _person_rows(release: Release) -> formatting.Rows:
     if not answer.has_person:
         return []
     if answer.per_person is not None:
-        return [("per person", f"{answer.per_person} of the rows")]
+        of = "" if "waves" in answer.leaves_out else " of the rows"
+        return [("per person", f"{answer.per_person}{of}")]
     counted = "one row counts" if answer.rows == 1 else f"at most {answer.rows:,} rows count"
     return [("per person", counted + ", the others are left out" * ("rows" in answer.leaves_out))]
 

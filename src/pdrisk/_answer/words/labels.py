@@ -14,11 +14,12 @@ __all__ = ["clamped", "hidden_values", "title"]
 
 
 def title(answer: Answer) -> str:
-    """Names of all lines; of one alone with what its values were clamped to."""
+    """Names of all lines; of one alone with what its values were clamped to, of changes with whom they are about."""
     ends = clamped(answer, answer.lines[0]) if len(answer.lines) == 1 else ""
+    about = ", of those in both" * ("waves" in answer.leaves_out)
     if not ends:
-        return answer.name
-    return f"{answer.name} {ends}" if ends.startswith("of ") else f"{answer.name}, {ends}"
+        return answer.name + about
+    return f"{answer.name}{' ' if ends.startswith('of ') else ', '}{ends}{about}"
 
 
 def clamped(answer: Answer, line: AnswerLine) -> str:

@@ -124,6 +124,8 @@ class PublishedAnswer:
         if "groups" in limits:
             groups = unit["groups"]
             yield TEXTS["group" if groups == 1 else "groups"].format(unit=self.unit, groups=f"{groups:,}")
+        if "waves" in limits:
+            yield TEXTS["waves"].format(unit=self.unit)
 
     @property
     def values(self) -> Iterator[str]:

@@ -73,6 +73,7 @@ TEXTS: Final = {
     "each_group": " in each group",
     "all_groups": " in all groups together",
     "group": "each {unit} counts in one group",
+    "waves": "of those with a value in both waves",
     "groups": "each {unit} counts in at most {groups} groups",
     "withheld": "{eps} to see, with noise, whether there are {size}: answers about fewer are withheld",
     # All of them.

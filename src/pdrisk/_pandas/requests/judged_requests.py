@@ -122,8 +122,11 @@ def judged_selection(
     unit = unit_of(frame, lines, groups, request)
     rows = None if where is None else judged(where, frame, caller_names, lambda column: declared(frame, column).keys)
     reads: tuple[Hashable, ...] = tuple(_read(frame, lines, rows, groups))
+    if unit.waves is not None:
+        reads = (*reads, *unit.waves.columns)
     missing = codes_of(frame, list(dict.fromkeys((*reads, *unit.person))))
     filters = [each for each in (rows, *(line.indicator for line in lines)) if each is not None]
+    filters += () if unit.waves is None else unit.waves.conditions
     for each in filters:
         each.check_codes(missing)
     unknown = any(each.canonical is None for each in filters)
@@ -131,6 +134,7 @@ def judged_selection(
     if said is not None:
         conditions = (line.indicator.rule for line in lines if line.indicator is not None)
         said += "".join(meaning_of(rule, as_value=True) for rule in conditions if rule is not None)
+        said += "" if unit.waves is None else unit.waves.canonical
     stored, derived = frame, tuple[Derived, ...]()
     if isinstance(where, Within):
         derived, reads = used(where.derived, reads)

@@ -17,6 +17,7 @@ from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.replaced import of_size
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
+from pdrisk._core.surveys.mean_change import MeanChange, differences
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.arguments import (
     check_step,
@@ -133,7 +134,8 @@ def judged_lines(
     else:
         if column is not None:
             check_column(frame, column)
-        lines = [_line(frame, column, statistic, own, request.way) for statistic in wanted]
+        by_column = isinstance(request.bounds, Mapping)
+        lines = [_line(frame, column, each, own, request.way, by_column=by_column) for each in wanted]
         for line in lines:
             _check_step(request.step, line)
         whole = request.step is not None or (column is not None and declared(frame, column).whole)
@@ -260,8 +262,16 @@ def _check_step(step: object, line: Line) -> None:
 
 
 def _line(
-    frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bounds: object, way: object = None
+    frame: pd.DataFrame,
+    column: Hashable | None,
+    statistic: Statistic,
+    bounds: object,
+    way: object = None,
+    *,
+    by_column: bool = False,
 ) -> Line:
+    if isinstance(statistic, MeanChange) and column is not None:
+        return _line_of_change(frame, column, statistic, bounds, by_column=by_column)
     if isinstance(statistic, Count):
         if column is None and isinstance(statistic, Distinct):
             raise ParameterError(f"{statistic.label} needs a column.")
@@ -287,3 +297,21 @@ def _line(
             f"bounds=(lo, hi), the range that values of {column!r} can have",
         )
     return Line(column, statistic, interval, source)
+
+
+def _line_of_change(
+    frame: pd.DataFrame, column: Hashable, statistic: MeanChange, bounds: object, *, by_column: bool
+) -> Line:
+    """The line of a change: ``bounds`` are those of the difference, and those of the column in a dict."""
+    check_numeric(frame[column], statistic)
+    if bounds is not None and not by_column and not isinstance(bounds, str):
+        return Line(column, statistic, universe(bounds), "given")
+    interval, source = (None, None) if isinstance(bounds, str) else interval_of(frame, column, statistic, bounds)
+    if interval is None:
+        raise missing_argument(
+            f"{written(statistic.label, column)} needs bounds: pass bounds=(lo, hi), the range of the difference, or "
+            f"declare the range that {column!r} can have with df.dprisk.declare(bounds={{{column!r}: (lo, hi)}}): then "
+            "a difference is at most hi - lo, up or down.",
+            f"bounds=(lo, hi), the range that changes of {column!r} can have",
+        )
+    return Line(column, statistic, differences(interval), source)

@@ -236,7 +236,8 @@ class TableEngine(TableWithPlan):
         people = None
         if query.unit.is_of_people:
             ids = tuple(rows.told_apart(column) for column in query.unit.person)
-            people = PeopleRead(ids, query.unit, secret().hex())
+            waves = () if query.unit.waves is None else tuple(map(rows.condition, query.unit.waves.rules))
+            people = PeopleRead(ids, query.unit, secret().hex(), waves=waves)
         lists_missing = query.groups is not None and query.groups.has_missing
         plan = SummaryPlan(table.source, (), where, groups, relation, parts, people, lists_missing, rows=table.rows)
         return cls(table, plan, places, keys, rows, query.groups, header)

@@ -233,6 +233,7 @@ class _Statement:
         read = self._columns()
         if plan.people is not None:
             read += [f"{sql} AS p{at}" for at, sql in enumerate(plan.people.keys)]
+            read += [f"{sql} AS wave{at}" for at, sql in enumerate(plan.people.waves)]
         name = "values_read" if plan.people is None else "people_read"
         where = _where((*plan.inner, *plan.where))
         return f"(SELECT {', '.join(read or ['1 AS one'])} FROM {plan.source}{where}) AS {name}"
