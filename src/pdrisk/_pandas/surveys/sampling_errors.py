@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.release import Release
@@ -23,6 +25,7 @@ from pdrisk._core.surveys.design_variance import factors, flat_variance, most_of
 from pdrisk._core.surveys.second_moments import SecondMoments
 from pdrisk._core.universe import Universe
 from pdrisk._guard import guarded
+from pdrisk._ledger import ledger_for
 from pdrisk._mechanisms.bernstein import moments
 from pdrisk._mechanisms.noisy_moments import NoisyMoments
 from pdrisk._model.arguments import epsilon, statistic
@@ -34,16 +37,18 @@ from pdrisk._pandas.requests.judged_requests import judged_query, judged_selecti
 from pdrisk._pandas.requests.lines import judged_lines
 from pdrisk._pandas.requests.objects import judging
 from pdrisk._pandas.surveys.deviations import Deviations
-from pdrisk.engines.base import Engine
-from pdrisk.errors import NoisyReleaseWarning, ParameterError
+from pdrisk.engines.base import Engine, Origin
+from pdrisk.errors import BudgetExceededError, NoisyReleaseWarning, ParameterError
 
 __all__ = ["sampled", "sampling_errors", "with_design_effect"]
 
 USUAL: Final = Fraction(1, 5)  # of eps, for the sampling error
 MOST: Final = 0.9
 WITH_SPREAD: Final = {"two_sums": "bernstein", "weighted_two_sums": "weighted_bernstein"}  # what tells the spread, too
+SUMS: Final = (*WITH_SPREAD, *WITH_SPREAD.values(), "laplace")  # mechanisms with a law that errors add up with
 COLUMN: Final = "_pdrisk_deviation"
 COLUMNS: Final = ("sampling_se", "sampling_low", "sampling_high")
+FINE: Final = 2**20  # parts of what a unit can be, in which the part of one person is counted
 FAR: Final = 1e4  # times what one record can be, beyond which no exact sum of a unit lies
 
 
@@ -71,21 +76,21 @@ def sampled(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any],
         lines = judged_lines(frame, column, (statistic(spec),), request)
         query, engine = judged_query(frame, lines, request, own)
     deviations, asker = Deviations.of(asked, query, request), first.asker(asked._identity)
+    if query.lines[0].mechanism not in SUMS:
+        raise ParameterError(
+            f"sampling= needs an answer that is made of noisy sums: leave mechanism={request.mechanism!r} out."
+        )
     if deviations.is_sum and not deviations.design.by_stratum:
         raise ParameterError(
             "sampling= of a sum needs psus=, the number of sampling units (in each stratum), 10 or more: it depends on "
             "them much more than that of a mean."
         )
     before, reads = _question(deviations, np.full(len(deviations.keys), 0.5), options, beside)
-    check_affordable([(query, engine.origin), (before, reads.origin)], asker)
+    _check_both([(query, engine.origin), (before, reads.origin)], asker)
     seen: list[NoisyAnswers] = []
     answer = answered(query, engine, asker, seen.append)
-    if seen[0].measurements is None:
-        raise ParameterError(
-            "a rule of the ledger keeps back what an answer is made of, which its sampling error needs: leave "
-            "sampling= out."
-        )
-    se = _standard_errors(deviations, seen[0], _moments(deviations, seen[0], options, beside, asker))
+    se, poor = _standard_errors(deviations, seen[0], _moments(deviations, seen[0], options, beside, asker))
+    _warn_of_noise(query.lines[0].name, poor, asker)
     if not isinstance(answer, Release):
         for name, values in zip(COLUMNS, (se, *design_interval(seen[0], se, 0.95)), strict=True):
             answer[name] = values
@@ -124,6 +129,15 @@ def _with_error(answer: Release, se: float, eps: float) -> Release:
     return replace(answer, describe=lambda: replace(said, lines=(line,)))
 
 
+def _check_both(queries: list[tuple[Query, Origin]], asker: Asker) -> None:
+    """Refuse both questions if the rules or the budget refuse one, unless the ledger may remember the answers."""
+    try:
+        check_affordable(queries, replace(asker, dataset=None))
+    except BudgetExceededError:
+        if asker.dataset is None or asker.fresh:
+            raise
+
+
 def _checked_share(share: object) -> Fraction:
     if share is True:
         return USUAL
@@ -151,8 +165,8 @@ def _question(
     if not by_stratum:
         expression = deviations.scaled(expression)
     share = Fraction(1)
-    if not deviations.is_unit:
-        share = Fraction(1 / most_of_unit(deviations.persons)).limit_denominator(10**6)
+    if not deviations.is_unit:  # rounded upward
+        share = min(share, Fraction(math.ceil(FINE / most_of_unit(deviations.persons)) + 1, FINE))
     most = deviations.most(means)
     line = Line(COLUMN, SecondMoments(share, by_stratum), Universe(-most, most), "given", mechanism=NoisyMoments.name)
     frame, request = deviations.request({COLUMN: expression}, options, by_unit=True, by_stratum=by_stratum)
@@ -171,8 +185,10 @@ def _moments(
     return found
 
 
-def _standard_errors(deviations: Deviations, noisy: NoisyAnswers, moments: NoisyAnswers) -> FloatArray:
-    """Of each answer, in its unit, half a standard deviation of their noise above what was measured."""
+def _standard_errors(
+    deviations: Deviations, noisy: NoisyAnswers, moments: NoisyAnswers
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Of each answer, in its unit, half a standard deviation of their noise above what was measured; which are noise."""
     mechanism = moments.mechanism
     assert isinstance(mechanism, NoisyMoments)
     scale, most = mechanism.noise_scale, mechanism.universe.hi
@@ -183,24 +199,27 @@ def _standard_errors(deviations: Deviations, noisy: NoisyAnswers, moments: Noisy
         variance, noise = stratified_variance(above - below, above + below, units, deviations.factors, scale)
     else:
         variance, noise = flat_variance(drawn[0].sum(axis=-1), float(deviations.factors.max()), scale)
-    _warn_of_noise(deviations.query.lines[0].name, variance, np.sqrt(noise))
     used = np.sqrt((np.maximum(variance, 0.0) + np.sqrt(noise) / 2) * most**2)
     if deviations.is_sum:
-        return np.asarray(used)
+        return np.asarray(used), np.sqrt(noise) > np.maximum(variance, 0.0)
     weight = np.maximum(noisy.drawn.astype(np.float64).sum(axis=0) / PLACES, 1.0) * deviations.largest_weight
-    return np.asarray(deviations.universe.width * used / weight)
+    return np.asarray(deviations.universe.width * used / weight), np.sqrt(noise) > np.maximum(variance, 0.0)
 
 
-def _warn_of_noise(name: str, variance: FloatArray, noise: FloatArray) -> None:
-    poor = noise > np.maximum(variance, 0.0)
-    if poor.any():
-        which = "" if len(poor) == 1 else f" in {int(poor.sum())} of {len(poor)} groups"
+def _warn_of_noise(name: str, poor: NDArray[np.bool_], asker: Asker) -> None:
+    if not poor.any():
+        return
+    which = "" if len(poor) == 1 else f" in {int(poor.sum())} of {len(poor)} groups"
+    try:
         warnings.warn(
             f"the sampling error of {name}{which} is mostly noise, so its interval is wider than it need be: pass a "
             "larger sampling=, or declare deff= and n= in the Design, which cost nothing.",
             NoisyReleaseWarning,
             stacklevel=caller()[1],
         )
+    except NoisyReleaseWarning:  # where warnings are errors: what a ledger paid for is not lost for that
+        if ledger_for(asker.ledger) is None:
+            raise
 
 
 def sampling_errors(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any]) -> pd.DataFrame:
