@@ -45,7 +45,7 @@ __all__ = ["sampled", "sampling_errors", "with_design_effect"]
 USUAL: Final = Fraction(1, 5)  # of eps, for the sampling error
 MOST: Final = 0.9
 WITH_SPREAD: Final = {"two_sums": "bernstein", "weighted_two_sums": "weighted_bernstein"}  # what tells the spread, too
-SUMS: Final = (*WITH_SPREAD, *WITH_SPREAD.values(), "laplace")  # mechanisms with a law that errors add up with
+SUMS: Final = (*WITH_SPREAD, *WITH_SPREAD.values())  # mechanisms that tell the sum of the weights of a mean
 COLUMN: Final = "_pdrisk_deviation"
 COLUMNS: Final = ("sampling_se", "sampling_low", "sampling_high")
 FINE: Final = 2**20  # parts of what a unit can be, in which the part of one person is counted
@@ -76,10 +76,8 @@ def sampled(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any],
         lines = judged_lines(frame, column, (statistic(spec),), request)
         query, engine = judged_query(frame, lines, request, own)
     deviations, asker = Deviations.of(asked, query, request), first.asker(asked._identity)
-    if query.lines[0].mechanism not in SUMS:
-        raise ParameterError(
-            f"sampling= needs an answer that is made of noisy sums: leave mechanism={request.mechanism!r} out."
-        )
+    if query.lines[0].mechanism not in (*SUMS, *(("laplace",) if deviations.is_sum else ())):
+        raise ParameterError("sampling= needs an answer that is made of noisy sums: leave mechanism= and clip= out.")
     if deviations.is_sum and not deviations.design.by_stratum:
         raise ParameterError(
             "sampling= of a sum needs psus=, the number of sampling units (in each stratum), 10 or more: it depends on "
@@ -188,7 +186,7 @@ def _moments(
 def _standard_errors(
     deviations: Deviations, noisy: NoisyAnswers, moments: NoisyAnswers
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Of each answer, in its unit, half a standard deviation of their noise above what was measured; which are noise."""
+    """Standard errors in the unit of the answers, with half a standard deviation of noise; and which are mostly noise."""
     mechanism = moments.mechanism
     assert isinstance(mechanism, NoisyMoments)
     scale, most = mechanism.noise_scale, mechanism.universe.hi
