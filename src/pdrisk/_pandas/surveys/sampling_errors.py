@@ -186,7 +186,7 @@ def _moments(
 def _standard_errors(
     deviations: Deviations, noisy: NoisyAnswers, moments: NoisyAnswers
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Standard errors in the unit of the answers, with half a standard deviation of noise; and which are mostly noise."""
+    """Standard errors in the unit of the answers, plus half of the noise of each; and which are mostly noise."""
     mechanism = moments.mechanism
     assert isinstance(mechanism, NoisyMoments)
     scale, most = mechanism.noise_scale, mechanism.universe.hi
