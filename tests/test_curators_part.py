@@ -234,6 +234,7 @@ VIEWS = {
     "curator=True in agg": lambda d: d.agg({"income": "mean"}, **OPTIONS, curator=True),
     "assess": lambda d: d.assess("income", eps=1, bounds=BOUNDS),
     "compare": lambda d: d.compare("income", eps=1, bounds=BOUNDS),
+    "sampling_errors": lambda d: d.sampling_errors("income", bounds=BOUNDS),
     "individual_risk": lambda d: d.individual_risk("income", eps=1, bounds=BOUNDS),
     "epsilon_for": lambda d: d.epsilon_for("income", risk=0.6, metric="two_worlds", bounds=BOUNDS),
     "identifiability": lambda d: d.identifiability("income", eps=1, bounds=BOUNDS),

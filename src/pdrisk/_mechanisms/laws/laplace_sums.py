@@ -137,8 +137,9 @@ def _of_piece(size: FloatArray, number: FloatArray, normal: FloatArray, wanted: 
     Newton's method in t, with the derivative of s for that of all; where it leaves what is known, by halves.
     """
     widest = size.max(axis=0)
-    squares = np.where(widest > 0, size / np.where(widest > 0, widest, 1.0), 1.0) ** 2
-    normal = normal / np.where(widest > 0, widest, 1.0) ** 2
+    unit = np.where(widest > 0, widest, 1.0)
+    squares = np.where(widest > 0, size / unit, 1.0) ** 2
+    normal = normal / unit / unit
     low, high = np.zeros(widest.shape), np.ones(widest.shape)
     t = (low + high) / 2
     for _ in range(MOST_STEPS):
