@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 
 from pdrisk._core.order import Max, Min
 from pdrisk._core.spread import Var
@@ -10,7 +10,7 @@ from pdrisk._core.statistics import Distinct, Statistic
 from pdrisk._core.universe import Universe
 from pdrisk.errors import ParameterError
 
-__all__ = ["interval_of_weights", "no_weighted", "takes_no_weights", "unchanged_by_weights"]
+__all__ = ["interval_of_weights", "is_unchanged_by_weights", "no_weighted", "takes_no_weights"]
 
 
 def interval_of_weights(name: Hashable, declared: Universe) -> Universe:
@@ -29,9 +29,9 @@ def interval_of_weights(name: Hashable, declared: Universe) -> Universe:
     return declared if declared.lo == 0 else Universe(0.0, declared.hi)
 
 
-def unchanged_by_weights(statistics: Sequence[Statistic]) -> bool:
-    """Whether these statistics are the same whatever the weights."""
-    return all(isinstance(each, Min | Max | Distinct) for each in statistics)
+def is_unchanged_by_weights(statistic: Statistic) -> bool:
+    """Whether a statistic is the same whatever the weights."""
+    return isinstance(statistic, Min | Max | Distinct)
 
 
 def no_weighted(statistic: Statistic) -> ParameterError:
@@ -41,7 +41,7 @@ def no_weighted(statistic: Statistic) -> ParameterError:
             f"a weighted {statistic.name} divides by the sum of the weights: ask for {statistic.name!r} with ddof=0, "
             f'as in "{statistic.name}(ddof=0)".'
         )
-    if isinstance(statistic, Min | Max | Distinct):
+    if is_unchanged_by_weights(statistic):
         return ParameterError(f"weights do not change {statistic.label}: leave weights= out.")
     return takes_no_weights(statistic)
 

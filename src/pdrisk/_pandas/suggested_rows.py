@@ -72,7 +72,7 @@ def suggested_rows(frame: pd.DataFrame, share: object, most: object, request: Re
     people = people_of(frame, request)
     if not people.columns:
         raise ParameterError("suggest_rows counts the rows of people: pass person=, the column of their ids.")
-    request = replace(request, per_person="count", bounds=(1, int(most)), step=1)
+    request = replace(request, per_person="count", bounds=(1, int(most)), step=1, weights=False)
     lines = judged_lines(frame, people.columns[0], (Quantile(q),), request)
     release = answered(*judged_query(frame, lines, request), asker)
     assert not isinstance(release, pd.DataFrame)

@@ -197,7 +197,9 @@ class Statistics(DisclosureViews):
         listed = listed_columns(self._frame, columns)
         for column in listed:
             check_column(self._frame, column)
-        return self.agg(dict.fromkeys(listed, DESCRIBED), **options)
+        weighs = self._request(options).weighing is not None
+        described = ["std(ddof=0)" if each == "std" and weighs else each for each in DESCRIBED]
+        return self.agg(dict.fromkeys(listed, described), **options)
 
     @with_options
     def value_counts(self, column: Hashable, sort: bool = True, **options: Unpack[Options]) -> pd.DataFrame:

@@ -30,7 +30,7 @@ from pdrisk._model.asked_groups import Source
 from pdrisk._model.columns import ROWS, check_column
 from pdrisk._model.missing_arguments import all_given, missing_argument
 from pdrisk._model.query import LARGEST_WHOLE, UNIT, Line, answered_by, written
-from pdrisk._model.weights import takes_no_weights, unchanged_by_weights
+from pdrisk._model.weights import is_unchanged_by_weights, takes_no_weights
 from pdrisk._pandas.requests.declared import codes_of, declared
 from pdrisk._pandas.requests.intervals import check_numeric, interval_of, judged_condition
 from pdrisk._pandas.requests.options import NEIGHBOURS, REPLACE, Request
@@ -119,10 +119,15 @@ def judged_lines(
     joint : bool
         Whether the lines may share a release with others of their column.
     """
-    wanted = tuple(wanted)
-    if request.weighing is not None and not (request.weights is None and unchanged_by_weights(wanted)):
-        return weighted_lines(frame, column, wanted, request, joint=joint)
     wanted, own = tuple(wanted), request.bounds
+    if request.weighing is not None:
+        plain = tuple(each for each in wanted if is_unchanged_by_weights(each))
+        rest = tuple(each for each in wanted if each not in plain)
+        if not plain or (not rest and request.weights is not None):
+            return weighted_lines(frame, column, wanted, request, joint=joint)
+        unweighted = iter(judged_lines(frame, column, plain, replace(request, weights=False), joint=joint))
+        found = iter(weighted_lines(frame, column, rest, request, joint=joint) if rest else ())
+        return tuple(next(unweighted if each in plain else found) for each in wanted)
     if isinstance(own, Mapping):  # a declaration: not all of its columns need be asked about
         for named in own:
             check_column(frame, named)

@@ -9,7 +9,7 @@ from functools import partial
 import pandas as pd
 
 from pdrisk._core.statistics import Count, Proportion, Statistic
-from pdrisk._core.surveys.weighted import SumOfWeights, Weighted, weighted
+from pdrisk._core.surveys.weighted import SumOfWeights, Weighted, WeightedQuantile, weighted
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.asked_groups import Source
 from pdrisk._model.columns import check_column
@@ -47,6 +47,8 @@ def weighted_lines(
             partial(_weights, frame, name, request), partial(_of_values, frame, column, name, statistics, bounds)
         )
         lines = [_between(line, weights) for line in lines]
+    if request.interval and any(isinstance(line.statistic, WeightedQuantile) for line in lines):
+        raise ParameterError("weighted quantiles have no interval: leave interval= out, and look at rank95.")
     return tuple(answered_by(line, request.mechanism, joint=joint) for line in lines)
 
 
