@@ -7,6 +7,7 @@ from fractions import Fraction
 import duckdb
 import numpy as np
 import pandas as pd
+import pandera.pandas as pandera
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -530,3 +531,38 @@ class TestWrongInput:
         release = FRAME.dprisk.mean("y", eps=1, bounds=BOUNDS, weights="w")
         with pytest.raises(ParameterError, match="how the sample was drawn"):
             release.interval(kind="sampling")
+
+
+class TestSchema:
+    """A pandera schema declares the column of weights."""
+
+    SCHEMA = pandera.DataFrameSchema(
+        {
+            "y": pandera.Column(float, pandera.Check.in_range(10, 90), nullable=True),
+            "w": pandera.Column(float, pandera.Check.in_range(0, 8), nullable=True),
+        },
+        metadata={"dprisk": {"weights": "w"}},
+    )
+
+    def check(self, d):
+        assert d.mean("y", eps=1).name == "mean(y) weighted by w"
+        assert d.mean("y", eps=1, weights=False).name == "mean(y)"
+        assert d.count(eps=1).name == "count() weighted by w"
+        assert d.max("y", eps=1).name == "max(y)"
+        assert d.std("y", eps=1).statistic == "weighted std(ddof=0)"
+        assert d.suggest_rows(person="g", eps=1).share > 0
+
+    def test_of_frames_and_datasets(self):
+        frame = FRAME.assign(y=FRAME["y"].clip(10, 90), w=FRAME["w"].clip(0, 8))
+        validated = self.SCHEMA.validate(frame)
+        self.check(validated.dprisk)
+        self.check(validated.query("y > 12").dprisk)
+        self.check(pdrisk.Dataset(validated))
+        self.check(pdrisk.Dataset(FRAME, schema=self.SCHEMA))
+        self.check(FRAME.dprisk.declare(self.SCHEMA).dprisk)
+
+    def test_wrong(self):
+        for weights, kind in ((["w"], ColumnTypeError), ("v", UnknownColumnError)):
+            schema = pandera.DataFrameSchema(self.SCHEMA.columns, metadata={"dprisk": {"weights": weights}})
+            with pytest.raises(kind):
+                FRAME.dprisk.declare(schema)

@@ -26,7 +26,7 @@ from pdrisk._model.rowwise import (
 )
 from pdrisk._pandas.requests.assigned import assigned
 from pdrisk._pandas.requests.converted import PANDAS, checked_form, converted
-from pdrisk._pandas.requests.declared import check_no_na_of_r, codes_of, declared, knowing
+from pdrisk._pandas.requests.declared import check_no_na_of_r, codes_of, declarations_of, declared, knowing
 from pdrisk._pandas.requests.objects import advising, by_declarations
 from pdrisk._printing import printable
 from pdrisk._sql import answered
@@ -188,7 +188,8 @@ class Dataset(HeldData):
 
     @property
     def _design(self) -> Design | None:
-        return self._declared_design
+        weights = None if self._several or self._declared_design is not None else declarations_of(self._stored).weights
+        return self._declared_design if weights is None else Design(weights)
 
     @property
     def name(self) -> str | None:

@@ -12,6 +12,7 @@ from pdrisk._core.foreign import own_errors_of
 from pdrisk._ledger import Ledger
 from pdrisk._model.arguments import statistics as judged_statistics
 from pdrisk._model.declared.aliases import Bounds, Eps, Where
+from pdrisk._model.design import Design
 from pdrisk._model.rowwise import EXPRESSION
 from pdrisk._model.unit import People, judged_people
 from pdrisk._pandas.curators.assess import USUAL_EPS
@@ -48,6 +49,11 @@ class FrameAccessor(Suggestions):
     @property
     def _people(self) -> People:
         return declarations_of(self._own).people or super()._people
+
+    @property
+    def _design(self) -> Design | None:
+        weights = declarations_of(self._own).weights
+        return None if weights is None else Design(weights)
 
     def declare(
         self,
