@@ -117,6 +117,8 @@ class Unit:
         Whether one row is protected, not a person: by the caller's word, and said everywhere.
     unit_label : str or None
         As that of `People`.
+    of_clusters : bool
+        Whether ``person`` is a sampling unit of several people instead, of which one record is protected.
     """
 
     person: tuple[Hashable, ...] = ()
@@ -127,6 +129,7 @@ class Unit:
     leaves_out: tuple[str, ...] = field(default=(), repr=False)
     of_rows: bool = False
     unit_label: str | None = field(default=None, compare=False, repr=False)
+    of_clusters: bool = field(default=False, repr=False)
 
     @property
     def is_of_people(self) -> bool:

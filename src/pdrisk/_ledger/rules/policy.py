@@ -13,6 +13,7 @@ from typing import Any
 from pdrisk._core.foreign import shown
 from pdrisk._core.order import Quantile
 from pdrisk._core.statistics import Count, Histogram, Statistic
+from pdrisk._core.surveys.second_moments import SecondMoments
 from pdrisk._core.surveys.weighted import WEIGHTED
 from pdrisk._ledger.rules.limits import whole_number
 from pdrisk._ledger.rules.names import folded
@@ -283,6 +284,11 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
         raise PolicyError(
             f"{asked} with margins: they are made of counts and sums, and the owner has some statistics rounded or "
             "refused. Ask about each set of groups in a question of its own."
+        )
+    if policy.hides_parts and any(isinstance(line.statistic, SecondMoments) for line in query.lines):
+        raise PolicyError(
+            f"{asked} for a sampling error: it tells of counts and sums, and the owner has some statistics rounded or "
+            "refused. Leave sampling= out."
         )
     if query.is_opaque and policy.refuse_columns:
         raise PolicyError(

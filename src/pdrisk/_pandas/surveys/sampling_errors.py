@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
@@ -10,7 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from pdrisk._answer.answer import SAMPLING, Answer
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Asker, check_affordable, released
@@ -23,6 +26,7 @@ from pdrisk._core.surveys.design_variance import factors, flat_variance, most_of
 from pdrisk._core.surveys.second_moments import SecondMoments
 from pdrisk._core.universe import Universe
 from pdrisk._guard import guarded
+from pdrisk._ledger import ledger_for
 from pdrisk._mechanisms.bernstein import moments
 from pdrisk._mechanisms.noisy_moments import NoisyMoments
 from pdrisk._model.arguments import epsilon, statistic
@@ -34,16 +38,17 @@ from pdrisk._pandas.requests.judged_requests import judged_query, judged_selecti
 from pdrisk._pandas.requests.lines import judged_lines
 from pdrisk._pandas.requests.objects import judging
 from pdrisk._pandas.surveys.deviations import Deviations
-from pdrisk.engines.base import Engine
-from pdrisk.errors import NoisyReleaseWarning, ParameterError
+from pdrisk.engines.base import Engine, Origin
+from pdrisk.errors import BudgetExceededError, NoisyReleaseWarning, ParameterError
 
 __all__ = ["sampled", "sampling_errors", "with_design_effect"]
 
 USUAL: Final = Fraction(1, 5)  # of eps, for the sampling error
 MOST: Final = 0.9
 WITH_SPREAD: Final = {"two_sums": "bernstein", "weighted_two_sums": "weighted_bernstein"}  # what tells the spread, too
+SUMS: Final = (*WITH_SPREAD, *WITH_SPREAD.values())  # mechanisms that tell the sum of the weights of a mean
 COLUMN: Final = "_pdrisk_deviation"
-COLUMNS: Final = ("sampling_se", "sampling_low", "sampling_high")
+FINE: Final = 2**20  # parts of what a unit can be, in which the part of one person is counted
 FAR: Final = 1e4  # times what one record can be, beyond which no exact sum of a unit lies
 
 
@@ -71,26 +76,29 @@ def sampled(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any],
         lines = judged_lines(frame, column, (statistic(spec),), request)
         query, engine = judged_query(frame, lines, request, own)
     deviations, asker = Deviations.of(asked, query, request), first.asker(asked._identity)
+    if query.lines[0].mechanism not in (*SUMS, *(("laplace",) if deviations.is_sum else ())):
+        raise ParameterError("sampling= needs an answer that is made of noisy sums: leave mechanism= and clip= out.")
     if deviations.is_sum and not deviations.design.by_stratum:
         raise ParameterError(
             "sampling= of a sum needs psus=, the number of sampling units (in each stratum), 10 or more: it depends on "
             "them much more than that of a mean."
         )
     before, reads = _question(deviations, np.full(len(deviations.keys), 0.5), options, beside)
-    check_affordable([(query, engine.origin), (before, reads.origin)], asker)
+    _check_both([(query, engine.origin), (before, reads.origin)], asker)
     seen: list[NoisyAnswers] = []
     answer = answered(query, engine, asker, seen.append)
-    if seen[0].measurements is None:
-        raise ParameterError(
-            "a rule of the ledger keeps back what an answer is made of, which its sampling error needs: leave "
-            "sampling= out."
-        )
-    se = _standard_errors(deviations, seen[0], _moments(deviations, seen[0], options, beside, asker))
-    if not isinstance(answer, Release):
-        for name, values in zip(COLUMNS, (se, *design_interval(seen[0], se, 0.95)), strict=True):
-            answer[name] = values
-        return answer
-    return _with_error(answer, float(se[0]), float(beside))
+    moments = _moments(deviations, seen[0], options, beside, asker)
+    se, poor = _standard_errors(deviations, seen[0], moments)
+    _warn_of_noise(query.lines[0].name, poor, asker)
+    if isinstance(answer, Release):
+        return _with_error(answer, float(se[0]), moments)
+    for name, values in zip(SAMPLING, (se, *design_interval(seen[0], se, 0.95)), strict=True):
+        answer[name] = np.where(seen[0].withheld, np.nan, values)
+    said = Answer.from_attrs(answer.attrs)
+    assert said is not None
+    said = said.with_sampling_error(None, moments.eps, moments.risk.mu)
+    answer["eps"], answer["worst_case"] = said.lines[0].eps, said.lines[0].worst_case
+    return said.attach(answer)
 
 
 def with_design_effect(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any]) -> Any:
@@ -114,14 +122,27 @@ def with_design_effect(asked: Any, column: Hashable, spec: str, options: Mapping
     assert line.universe is not None and design.n is not None
     spread = np.clip(square - mean**2, 0.0, 0.25)
     se = line.universe.width * np.sqrt(design.deff * spread / design.n)
-    return _with_error(answer, float(se[0]), 0.0)
+    return _with_error(answer, float(se[0]))
 
 
-def _with_error(answer: Release, se: float, eps: float) -> Release:
+def _with_error(answer: Release, se: float, moments: NoisyAnswers | None = None) -> Release:
     """The release with its sampling error, and what that cost besides."""
-    said = answer.answer
-    line = replace(said.lines[0], sampling_se=se, sampling_eps=eps)
-    return replace(answer, describe=lambda: replace(said, lines=(line,)))
+    eps, mu = (0.0, 0.0) if moments is None else (moments.eps, moments.risk.mu)
+    said = answer.answer.with_sampling_error(se, eps, mu)
+    return replace(answer, describe=lambda: said)
+
+
+def _check_both(queries: list[tuple[Query, Origin]], asker: Asker) -> None:
+    """Refuse both questions if the rules or the budget refuse one, unless the ledger remembers the first answer.
+
+    Then that is free, and what the second one asks follows from it.
+    """
+    try:
+        check_affordable(queries, replace(asker, dataset=None))
+    except BudgetExceededError:
+        (query, origin), payer = queries[0], ledger_for(asker.ledger)
+        if asker.dataset is None or asker.fresh or payer is None or not payer.remembers(query, asker.dataset, origin):
+            raise
 
 
 def _checked_share(share: object) -> Fraction:
@@ -151,13 +172,14 @@ def _question(
     if not by_stratum:
         expression = deviations.scaled(expression)
     share = Fraction(1)
-    if not deviations.is_unit:
-        share = Fraction(1 / most_of_unit(deviations.persons)).limit_denominator(10**6)
+    if not deviations.is_unit:  # rounded upward
+        share = min(share, Fraction(math.ceil(FINE / most_of_unit(deviations.persons)) + 1, FINE))
     most = deviations.most(means)
     line = Line(COLUMN, SecondMoments(share, by_stratum), Universe(-most, most), "given", mechanism=NoisyMoments.name)
     frame, request = deviations.request({COLUMN: expression}, options, by_unit=True, by_stratum=by_stratum)
     with judging(frame, replace(request, eps=eps)) as (judged, asked):
-        return judged_query(judged, (line,), asked, eps)
+        query, engine = judged_query(judged, (line,), asked, eps)
+    return query if deviations.is_unit else replace(query, unit=replace(query.unit, of_clusters=True)), engine
 
 
 def _moments(
@@ -171,8 +193,10 @@ def _moments(
     return found
 
 
-def _standard_errors(deviations: Deviations, noisy: NoisyAnswers, moments: NoisyAnswers) -> FloatArray:
-    """Of each answer, in its unit, half a standard deviation of their noise above what was measured."""
+def _standard_errors(
+    deviations: Deviations, noisy: NoisyAnswers, moments: NoisyAnswers
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Standard errors in the unit of the answers, plus half of the noise of each; and which are mostly noise."""
     mechanism = moments.mechanism
     assert isinstance(mechanism, NoisyMoments)
     scale, most = mechanism.noise_scale, mechanism.universe.hi
@@ -183,24 +207,27 @@ def _standard_errors(deviations: Deviations, noisy: NoisyAnswers, moments: Noisy
         variance, noise = stratified_variance(above - below, above + below, units, deviations.factors, scale)
     else:
         variance, noise = flat_variance(drawn[0].sum(axis=-1), float(deviations.factors.max()), scale)
-    _warn_of_noise(deviations.query.lines[0].name, variance, np.sqrt(noise))
     used = np.sqrt((np.maximum(variance, 0.0) + np.sqrt(noise) / 2) * most**2)
     if deviations.is_sum:
-        return np.asarray(used)
+        return np.asarray(used), np.sqrt(noise) > np.maximum(variance, 0.0)
     weight = np.maximum(noisy.drawn.astype(np.float64).sum(axis=0) / PLACES, 1.0) * deviations.largest_weight
-    return np.asarray(deviations.universe.width * used / weight)
+    return np.asarray(deviations.universe.width * used / weight), np.sqrt(noise) > np.maximum(variance, 0.0)
 
 
-def _warn_of_noise(name: str, variance: FloatArray, noise: FloatArray) -> None:
-    poor = noise > np.maximum(variance, 0.0)
-    if poor.any():
-        which = "" if len(poor) == 1 else f" in {int(poor.sum())} of {len(poor)} groups"
+def _warn_of_noise(name: str, poor: NDArray[np.bool_], asker: Asker) -> None:
+    if not poor.any():
+        return
+    which = "" if len(poor) == 1 else f" in {int(poor.sum())} of {len(poor)} groups"
+    try:
         warnings.warn(
             f"the sampling error of {name}{which} is mostly noise, so its interval is wider than it need be: pass a "
             "larger sampling=, or declare deff= and n= in the Design, which cost nothing.",
             NoisyReleaseWarning,
             stacklevel=caller()[1],
         )
+    except NoisyReleaseWarning:  # where warnings are errors: what a ledger paid for is not lost for that
+        if ledger_for(asker.ledger) is None:
+            raise
 
 
 def sampling_errors(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any]) -> pd.DataFrame:
@@ -215,7 +242,7 @@ def sampling_errors(asked: Any, column: Hashable, spec: str, options: Mapping[st
     with judging(asked._frame, asked._request(given)) as (frame, request):
         lines = judged_lines(frame, column, (statistic(spec),), request)
         query, engine = judged_selection(frame, lines, request)
-    deviations = Deviations.of(asked, query, request)
+    deviations = Deviations.of(asked, query, request, exact=True)
     design = deviations.design
     if design.strata is not None and design.psus is None:
         raise ParameterError("exact sampling errors by stratum need psus=, the number of sampling units in each.")
@@ -228,12 +255,12 @@ def sampling_errors(asked: Any, column: Hashable, spec: str, options: Mapping[st
         n, total, first, second = (each[0].sum(axis=-1) for each in _exactly(deviations, expressions, given))
         some = np.where(total > 0, total, np.nan)
         mean = first / some
-        ((sums, squares, units),) = _exactly(deviations, [deviations.centred(mean)], given, by_unit=True)
-        own = deviations.factors
-        if not design.units:  # those that there are
-            observed = np.maximum(units.sum(), 2)
-            own, units = factors([int(observed)], [None]), np.array([observed])
-        variance, _ = stratified_variance(sums, squares, design.units or units.tolist(), own)
+        centred = deviations.centred(np.where(np.isnan(mean), 0.0, mean))
+        sums, squares, _ = _of_units(deviations, centred, given)
+        own, units = deviations.factors, design.units or [_observed_units(deviations, given)]
+        if not design.units:
+            own = factors(units, [None])
+        variance, _ = stratified_variance(sums, squares, units, own)
         random = np.sqrt((second / some - mean**2) / np.maximum(n - 1, 1))
         se = np.sqrt(variance) if deviations.is_sum else np.sqrt(variance) / some
         universe = deviations.universe
@@ -245,12 +272,36 @@ def sampling_errors(asked: Any, column: Hashable, spec: str, options: Mapping[st
     return mark_exact(guarded(found))
 
 
+def _observed_units(deviations: Deviations, options: Mapping[str, Any]) -> int:
+    """Number of all units that there are, also beyond a filter and listed groups; at least 2."""
+    everybody = replace(deviations, query=replace(deviations.query, groups=None))
+    others = {name: each for name, each in options.items() if name not in ("where", "by", "keys")}
+    name = next(each for each in everybody.data._frame.columns if isinstance(each, str))
+    _, _, units = _of_units(everybody, f"`{name}`.isna() * 1.0", others)
+    return max(int(units.sum()), 2)
+
+
+def _of_units(
+    deviations: Deviations, expression: str, options: Mapping[str, Any]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Exact sums of an expression over units, and so on as `_exactly`.
+
+    The sum of a unit is rounded to steps of the widest that one can be. So a first look tells how far they reach.
+    """
+    _, squares, _ = _exactly(deviations, [expression], options, of_units=deviations.widest * FAR)[0]
+    reach = 1.01 * math.sqrt(squares.sum())
+    return _exactly(deviations, [expression], options, of_units=reach if reach > 0 else deviations.widest)[0]
+
+
 def _exactly(
-    deviations: Deviations, expressions: list[str], options: Mapping[str, Any], *, by_unit: bool = False
+    deviations: Deviations, expressions: list[str], options: Mapping[str, Any], *, of_units: float | None = None
 ) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Exact sums of expressions over records or units, of their squares, and their numbers, each of shape (G, H)."""
-    one = max(deviations.universe.magnitude, 1.0) if deviations.is_sum else 1.0
-    largest = max(deviations.largest_weight, 1.0) * (one * FAR if by_unit else one**2)
+    """Exact sums of expressions over records, of their squares, and their numbers, each of shape (G, H).
+
+    With ``of_units``, the farthest from 0 that one lies, over units.
+    """
+    largest = deviations.widest * max(deviations.universe.magnitude, 1.0) if of_units is None else of_units
+    by_unit = of_units is not None
     columns = {f"{COLUMN}_{at}": each for at, each in enumerate(expressions)}
     frame, request = deviations.request(columns, options, by_unit=by_unit, by_stratum=True)
     with judging(frame, request) as (judged, asked):
