@@ -39,6 +39,7 @@ QUESTIONS = {
     "weighted mean": ("weighted mean", {"bounds": [BOUNDS, (0, 8)]}, "weighted_two_sums", True),
     "weighted std": ("weighted std(ddof=0)", {"bounds": [BOUNDS, (0, 8)]}, "weighted_bernstein", True),
     "weighted median": ("weighted median", {"bounds": [BOUNDS, (0, 8)]}, "weighted_exponential", True),
+    "second moments": ("second moments", {"bounds": (-1, 1)}, "noisy_moments", True),
     "median": ("median", {}, "exponential", True),
     "max": ("max", {"step": 1}, "exponential", False),
     "median with interval": ("median", {"interval": True}, "exponential_interval", False),

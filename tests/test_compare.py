@@ -126,6 +126,7 @@ def test_every_mechanism_that_can(frame):
         "weighted_two_sums",
         "weighted_bernstein",
         "weighted_exponential",
+        "noisy_moments",
         "one_sum",
         "two_stage",
         "approximate_quantiles",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pandas as pd
@@ -12,6 +12,8 @@ import pandas as pd
 from pdrisk._answer.answer_line import AnswerLine
 from pdrisk._answer.arithmetic.measured import MEASURED_COLUMNS
 from pdrisk._answer.curator import Curator
+from pdrisk._core.risks.gaussian_dp import root, squared, success_of
+from pdrisk._core.risks.risk import belief
 from pdrisk._core.statistics import Histogram
 from pdrisk._model.declared.attributes import ATTRIBUTE, EXACT, from_strict_json, strict_json
 from pdrisk._model.margins import Margins
@@ -20,7 +22,7 @@ from pdrisk._model.query import Query
 from pdrisk._model.unit import ONE_RECORD
 from pdrisk.errors import NotPublicError, ParameterError
 
-__all__ = ["CLIP", "NO_ANSWER", "WEIGHT", "Answer"]
+__all__ = ["CLIP", "NO_ANSWER", "SAMPLING", "WEIGHT", "Answer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,17 @@ class Answer:
                 f"{needed}, and here one person may have several: ask with per_person= or rows=1, and without groups=."
             )
 
+    def with_sampling_error(self, se: float | None, eps: float, mu: float) -> Answer:
+        """The answer with its sampling error, whose eps and m belong to what it costs and tells altogether."""
+        (line,) = self.lines
+        own = replace(line, sampling_se=se, sampling_eps=eps)
+        if eps == 0:
+            return replace(self, lines=(own,))
+        worst, total = float(belief(line.eps + eps + self.extra, 0.5)), squared(line.mu) + squared(mu)
+        success = min(worst, success_of(total))
+        own = replace(own, eps=line.eps + eps, mu=root(total), worst_case=worst, success=success)
+        return replace(self, lines=(own,), eps=self.eps + eps, mu=root(squared(self.mu) + squared(mu)))
+
     @property
     def name(self) -> str:
         """Title of the answer: the names of its lines."""
@@ -290,7 +303,8 @@ USUAL: Final[dict[str, Any]] = {field.name: field.default for field in dataclass
 OF_LINE: Final = tuple(field.name for field in dataclasses.fields(AnswerLine))
 NO_ANSWER: Final = "this frame does not say what was asked: pass the answer as pdrisk returned it."
 CLIP: Final = ("clip_low", "clip_high")
-TABLE: Final = ("value", "low", "high", "eps", "worst_case", "delta", "success", *CLIP, "release")
+SAMPLING: Final = ("sampling_se", "sampling_low", "sampling_high")
+TABLE: Final = ("value", "low", "high", "eps", "worst_case", "delta", "success", *CLIP, *SAMPLING, "release")
 WEIGHT: Final = "weight"  # of a shrunk table
 SHOWN: Final = 3  # names in a title
 

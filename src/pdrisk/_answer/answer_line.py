@@ -55,7 +55,7 @@ class AnswerLine:
         Standard error by the design of the sample, without noise, in the unit of the answer; None where it was not
         asked for.
     sampling_eps : float
-        What that cost besides.
+        How much of ``eps`` that cost.
     """
 
     name: str

@@ -27,6 +27,7 @@ def fields_of(release: Release) -> dict[str, Any]:
         "rank95": release.rank95,
         "step": release.step,
         "clip": release.clip,
+        **_sampled(release),
         **_measured(release),
     }
     return {
@@ -49,6 +50,15 @@ def fields_of(release: Release) -> dict[str, Any]:
         "success": release.risk.success,
         "mu": release.risk.mu,
     } | {name: value for name, value in ruled.items() if value is not None}
+
+
+def _sampled(release: Release) -> dict[str, Any]:
+    """The standard error by the design of the sample, its interval, and what of eps it cost."""
+    line = release.answer.lines[0]
+    if line.sampling_se is None:
+        return {}
+    names = ("sampling_se", "sampling_low", "sampling_high", "sampling_eps")
+    return dict(zip(names, (line.sampling_se, *release.interval(kind="sampling"), line.sampling_eps), strict=True))
 
 
 def _measured(release: Release) -> dict[str, Any]:
@@ -145,7 +155,7 @@ def _sampling_rows(release: Release) -> formatting.Rows:
     if line.sampling_se is None:
         return []
     low, high = map(formatting.number, release.interval(kind="sampling"))
-    cost = f", for eps {line.sampling_eps:.6g} besides" if line.sampling_eps else ""
+    cost = f", for {line.sampling_eps:.6g} of eps" if line.sampling_eps else ""
     return [("95 % interval", f"{low} to {high} with the sampling error, by its design{cost}")]
 
 

@@ -262,6 +262,8 @@ def _of_answer(answer: Answer) -> Tradeoff:
 
 def _closed_form(line: AnswerLine) -> Curve | None:
     """The curve of one release by itself; None where only its m is known."""
+    if line.sampling_eps:  # which paid for a second one
+        return None
     if line.mechanism == "geometric":
         change = max(round(line.global_sensitivity), 1)
         finer = line.eps + on_lattice(line.eps / change)  # of so many steps nobody sees the corners

@@ -120,6 +120,8 @@ class Unit:
         As that of `People`.
     waves : Waves or None
         Between which the number of a person changes, where that is what her rows become.
+    of_clusters : bool
+        Whether ``person`` is a sampling unit of several people instead, of which one record is protected.
     """
 
     person: tuple[Hashable, ...] = ()
@@ -131,6 +133,7 @@ class Unit:
     of_rows: bool = False
     unit_label: str | None = field(default=None, compare=False, repr=False)
     waves: Waves | None = field(default=None, repr=False)
+    of_clusters: bool = field(default=False, repr=False)
 
     @property
     def in_each_wave(self) -> Unit:

@@ -17,6 +17,7 @@ from pdrisk._core.pairs import OfTwoColumns
 from pdrisk._core.size_sums import SizeSums
 from pdrisk._core.statistics import Mean, Proportion
 from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._core.surveys.second_moments import SecondMoments
 from pdrisk._core.surveys.weighted import WEIGHTED, weighted
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._guard import guarded
@@ -55,7 +56,7 @@ def mechanism_of(
             raise ParameterError("a release whose bounds came from the data claims nothing: declare bounds=(lo, hi).")
         return noisy.mechanism
     check_step(step)
-    unread = _of_two(asked, bounds) or _of_one(asked, bounds, n_at_least)
+    unread = _of_two(asked, bounds) or _of_units(asked, bounds) or _of_one(asked, bounds, n_at_least)
     lines = [
         answered_by(line, mechanism, whole=step is not None, joint=len(unread) > 1, interval=interval)
         for line in unread
@@ -84,6 +85,19 @@ def _of_two(asked: Any, bounds: Any) -> list[Line]:
     if within.other.lo != 0:
         raise ParameterError("weights lie between 0 and the largest one: pass bounds=[(lo, hi), (0, W)].")
     return [Line("x", one, within, "given", other="y") for _, one in found if one is not None]
+
+
+def _of_units(asked: Any, bounds: object) -> list[Line]:
+    """The line of the second moments of a sample's units, whose records are deviations; none if others are asked for.
+
+    It is asked by this name alone: a release with ``sampling=`` asks it about sums over units.
+    """
+    if asked != SecondMoments.name:
+        return []
+    within = universe(bounds)
+    if within.lo != -within.hi:
+        raise ParameterError("deviations lie between -c and c: pass bounds=(-c, c).")
+    return [Line("x", SecondMoments(), within, "given")]
 
 
 def _of_one(asked: Any, bounds: object, n_at_least: object) -> list[Line]:

@@ -14,7 +14,7 @@ from pdrisk._answer.answer_line import AnswerLine
 from pdrisk._answer.curator import Exposed
 from pdrisk._answer.words.counts import chances
 from pdrisk._answer.words.groups import groups_said
-from pdrisk._answer.words.labels import clamped, hidden_values, title
+from pdrisk._answer.words.labels import clamped, hidden_values, of_survey, title
 from pdrisk._answer.words.languages import of_rows, texts
 from pdrisk._answer.words.left_out import of_truncated, rule_of, share_left_out, where_rows_count
 from pdrisk._answer.words.spent import SoFar, spent_so_far
@@ -257,7 +257,7 @@ class _Telling:
 
     def _eps_of_values(self, line: AnswerLine) -> str:
         """The eps that pays for the values, without the share that chooses the groups."""
-        return _eps(line.eps - line.eps_groups)
+        return _eps(line.eps - line.eps_groups - line.sampling_eps)
 
     def _eps(self) -> Rows:
         answer, said = self.answer, self.said
@@ -314,9 +314,7 @@ class _Telling:
         ranges = line.bounds_as(said["bounds_range"], said["bounds_of_column"])
         without = "bounds_none" if self.answer.bins_clamp is None else "bounds_of_bins"
         bounds = said["bounds_are"].format(ranges=ranges) if ranges else said[without]
-        if line.weights is not None:
-            name, most = printable(str(line.weights[0])), formatting.number(line.weights[1])
-            bounds += said["weights_are"].format(column=name, most=most)
+        bounds += of_survey(line, said)
         noise = MECHANISMS[line.mechanism].noise
         if line.scale is not None:
             noise = said["noise_scaled"].format(noise=noise, scale=formatting.number(line.scale))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from pdrisk._answer.answer import Answer
 from pdrisk._answer.answer_line import AnswerLine
@@ -10,7 +11,7 @@ from pdrisk._answer.formatting import number
 from pdrisk._core.statistics import Proportion
 from pdrisk._printing import printable
 
-__all__ = ["clamped", "hidden_values", "title"]
+__all__ = ["clamped", "hidden_values", "of_survey", "title"]
 
 
 def title(answer: Answer) -> str:
@@ -43,3 +44,15 @@ def hidden_values(answer: Answer) -> str:
     """Names that stand for values from Python in the filter, as ``@limit``; "" without any."""
     names = re.findall(r"(?<!\w)@\w+", answer.where or "") if answer.where_trusted else []
     return ", ".join(dict.fromkeys(names))
+
+
+def of_survey(line: AnswerLine, said: Mapping[str, str]) -> str:
+    """The weights of a line and its sampling error, in words; "" of one without either."""
+    found = ""
+    if line.weights is not None:
+        found = said["weights_are"].format(column=printable(str(line.weights[0])), most=number(line.weights[1]))
+    if line.sampling_se is not None:
+        found += said["sampling_error_is"].format(se=number(line.sampling_se))
+    if line.sampling_eps:
+        found += said["sampling_error_costs"].format(eps=f"{line.sampling_eps:.6g}")
+    return found

@@ -35,6 +35,11 @@ class SecondMoments(Statistic):
     name: ClassVar[str] = "second moments"
 
     @property
+    def label(self) -> str:
+        """The name, which says whether both sums or that of squares alone is drawn."""
+        return self.name if self.halves else "sum of squares"
+
+    @property
     def needs(self) -> Needs:
         return Needs(places=True, place_squares=True, ends=True)
 

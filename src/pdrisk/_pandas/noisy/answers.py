@@ -94,6 +94,8 @@ def of_frame(query: Query, engine: Engine[Any], shown: Callable[[Results, Any], 
         if not isinstance(reading, FrameReading):  # a table does not tell who its rows are
             return None
         stored = reading.stored
+        if query.unit.of_clusters:  # which do not tell whose records they have
+            return None
         if query.unit.is_of_people:
             if query.unit.person != (column,):
                 return None

@@ -53,8 +53,8 @@ class Deviations:
     is_unit: bool
 
     @classmethod
-    def of(cls, data: Any, query: Query, request: Request) -> Deviations:
-        """Those of the answer to a query.
+    def of(cls, data: Any, query: Query, request: Request, *, exact: bool = False) -> Deviations:
+        """Those of the answer to a query; ``exact`` for curators alone, from whom nobody is to be protected.
 
         Raises
         ------
@@ -69,7 +69,18 @@ class Deviations:
         line, unit, people = query.lines[0], query.unit, request.people
         if line.universe is None or not isinstance(line.column, str) or not isinstance(line.other, str | None):
             raise ParameterError("sampling errors need declared bounds, and columns whose names are text.")
+        if unit.per_person is not None:
+            raise ParameterError(
+                f'sampling errors are about rows, and per_person="{unit.per_person}" makes one number of those of a '
+                "person: pass rows= instead, how many rows of a person count."
+            )
         is_unit = design.psu is None or people.columns == (design.psu,)
+        if not (is_unit or exact) and unit.is_of_people:
+            raise ParameterError(
+                f"a sampling unit of {design.psu!r} holds several persons, and person= says that each may have several "
+                "rows, which would all move what is noisy about the unit: leave person= out where each person has one "
+                "row, or declare deff= and n= in the Design instead of sampling=."
+            )
         if not is_unit and people.columns and design.psu not in people.constant:
             raise ParameterError(
                 f"psu={design.psu!r} may differ within a person, so it is no sampling unit of persons: declare "
@@ -82,6 +93,10 @@ class Deviations:
             raise ParameterError(
                 "sampling errors with clusters are for one number about persons with one record each: ask for each "
                 "group with where=, and leave rows= out."
+            )
+        if groups is not None and unit.groups > 1:
+            raise ParameterError(
+                "sampling errors of groups are for persons who are in one group each: ask for each group with where=."
             )
         if groups is not None and (groups.keys is None or len(groups.keys) > MOST_GROUPS):
             raise ParameterError(f"sampling errors are for at most {MOST_GROUPS} listed groups: ask for fewer at once.")
@@ -109,6 +124,11 @@ class Deviations:
     def largest_weight(self) -> float:
         """Of a record; 1 without weights."""
         return self.universe.other.hi if isinstance(self.universe, Rectangle) else 1.0
+
+    @property
+    def widest(self) -> float:
+        """The farthest from 0 that a record can lie, or its weight."""
+        return max(self.largest_weight, 1.0) * (max(self.universe.magnitude, 1.0) if self.is_sum else 1.0)
 
     @property
     def keys(self) -> list[tuple[Hashable, ...]]:
@@ -160,7 +180,8 @@ class Deviations:
         strata = self.design.strata
         if strata is None or not isinstance(self.design.psus, Mapping):
             return deviation
-        roots = np.sqrt(self.factors / self.factors.max()).tolist()
+        largest = self.factors.max()
+        roots = np.sqrt(self.factors / (largest if largest > 0 else 1.0)).tolist()  # 0 where all were asked
         parts = [f"({_equal([strata], (key,))}) * {root!r}" for key, root in zip(self.design.psus, roots, strict=True)]
         return f"{deviation} * ({' + '.join(parts)})"
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pdrisk._answer.answer import SAMPLING, Answer
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Asker, check_affordable, released
@@ -47,7 +48,6 @@ MOST: Final = 0.9
 WITH_SPREAD: Final = {"two_sums": "bernstein", "weighted_two_sums": "weighted_bernstein"}  # what tells the spread, too
 SUMS: Final = (*WITH_SPREAD, *WITH_SPREAD.values())  # mechanisms that tell the sum of the weights of a mean
 COLUMN: Final = "_pdrisk_deviation"
-COLUMNS: Final = ("sampling_se", "sampling_low", "sampling_high")
 FINE: Final = 2**20  # parts of what a unit can be, in which the part of one person is counted
 FAR: Final = 1e4  # times what one record can be, beyond which no exact sum of a unit lies
 
@@ -87,13 +87,18 @@ def sampled(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any],
     _check_both([(query, engine.origin), (before, reads.origin)], asker)
     seen: list[NoisyAnswers] = []
     answer = answered(query, engine, asker, seen.append)
-    se, poor = _standard_errors(deviations, seen[0], _moments(deviations, seen[0], options, beside, asker))
+    moments = _moments(deviations, seen[0], options, beside, asker)
+    se, poor = _standard_errors(deviations, seen[0], moments)
     _warn_of_noise(query.lines[0].name, poor, asker)
-    if not isinstance(answer, Release):
-        for name, values in zip(COLUMNS, (se, *design_interval(seen[0], se, 0.95)), strict=True):
-            answer[name] = values
-        return answer
-    return _with_error(answer, float(se[0]), float(beside))
+    if isinstance(answer, Release):
+        return _with_error(answer, float(se[0]), moments)
+    for name, values in zip(SAMPLING, (se, *design_interval(seen[0], se, 0.95)), strict=True):
+        answer[name] = np.where(seen[0].withheld, np.nan, values)
+    said = Answer.from_attrs(answer.attrs)
+    assert said is not None
+    said = said.with_sampling_error(None, moments.eps, moments.risk.mu)
+    answer["eps"], answer["worst_case"] = said.lines[0].eps, said.lines[0].worst_case
+    return said.attach(answer)
 
 
 def with_design_effect(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any]) -> Any:
@@ -117,22 +122,26 @@ def with_design_effect(asked: Any, column: Hashable, spec: str, options: Mapping
     assert line.universe is not None and design.n is not None
     spread = np.clip(square - mean**2, 0.0, 0.25)
     se = line.universe.width * np.sqrt(design.deff * spread / design.n)
-    return _with_error(answer, float(se[0]), 0.0)
+    return _with_error(answer, float(se[0]))
 
 
-def _with_error(answer: Release, se: float, eps: float) -> Release:
+def _with_error(answer: Release, se: float, moments: NoisyAnswers | None = None) -> Release:
     """The release with its sampling error, and what that cost besides."""
-    said = answer.answer
-    line = replace(said.lines[0], sampling_se=se, sampling_eps=eps)
-    return replace(answer, describe=lambda: replace(said, lines=(line,)))
+    eps, mu = (0.0, 0.0) if moments is None else (moments.eps, moments.risk.mu)
+    said = answer.answer.with_sampling_error(se, eps, mu)
+    return replace(answer, describe=lambda: said)
 
 
 def _check_both(queries: list[tuple[Query, Origin]], asker: Asker) -> None:
-    """Refuse both questions if the rules or the budget refuse one, unless the ledger may remember the answers."""
+    """Refuse both questions if the rules or the budget refuse one, unless the ledger remembers the first answer.
+
+    Then that is free, and what the second one asks follows from it.
+    """
     try:
         check_affordable(queries, replace(asker, dataset=None))
     except BudgetExceededError:
-        if asker.dataset is None or asker.fresh:
+        (query, origin), payer = queries[0], ledger_for(asker.ledger)
+        if asker.dataset is None or asker.fresh or payer is None or not payer.remembers(query, asker.dataset, origin):
             raise
 
 
@@ -169,7 +178,8 @@ def _question(
     line = Line(COLUMN, SecondMoments(share, by_stratum), Universe(-most, most), "given", mechanism=NoisyMoments.name)
     frame, request = deviations.request({COLUMN: expression}, options, by_unit=True, by_stratum=by_stratum)
     with judging(frame, replace(request, eps=eps)) as (judged, asked):
-        return judged_query(judged, (line,), asked, eps)
+        query, engine = judged_query(judged, (line,), asked, eps)
+    return query if deviations.is_unit else replace(query, unit=replace(query.unit, of_clusters=True)), engine
 
 
 def _moments(
@@ -232,7 +242,7 @@ def sampling_errors(asked: Any, column: Hashable, spec: str, options: Mapping[st
     with judging(asked._frame, asked._request(given)) as (frame, request):
         lines = judged_lines(frame, column, (statistic(spec),), request)
         query, engine = judged_selection(frame, lines, request)
-    deviations = Deviations.of(asked, query, request)
+    deviations = Deviations.of(asked, query, request, exact=True)
     design = deviations.design
     if design.strata is not None and design.psus is None:
         raise ParameterError("exact sampling errors by stratum need psus=, the number of sampling units in each.")
@@ -245,12 +255,12 @@ def sampling_errors(asked: Any, column: Hashable, spec: str, options: Mapping[st
         n, total, first, second = (each[0].sum(axis=-1) for each in _exactly(deviations, expressions, given))
         some = np.where(total > 0, total, np.nan)
         mean = first / some
-        ((sums, squares, units),) = _exactly(deviations, [deviations.centred(mean)], given, by_unit=True)
-        own = deviations.factors
-        if not design.units:  # those that there are
-            observed = np.maximum(units.sum(), 2)
-            own, units = factors([int(observed)], [None]), np.array([observed])
-        variance, _ = stratified_variance(sums, squares, design.units or units.tolist(), own)
+        centred = deviations.centred(np.where(np.isnan(mean), 0.0, mean))
+        sums, squares, _ = _of_units(deviations, centred, given)
+        own, units = deviations.factors, design.units or [_observed_units(deviations, given)]
+        if not design.units:
+            own = factors(units, [None])
+        variance, _ = stratified_variance(sums, squares, units, own)
         random = np.sqrt((second / some - mean**2) / np.maximum(n - 1, 1))
         se = np.sqrt(variance) if deviations.is_sum else np.sqrt(variance) / some
         universe = deviations.universe
@@ -262,12 +272,36 @@ def sampling_errors(asked: Any, column: Hashable, spec: str, options: Mapping[st
     return mark_exact(guarded(found))
 
 
+def _observed_units(deviations: Deviations, options: Mapping[str, Any]) -> int:
+    """Number of all units that there are, also beyond a filter and listed groups; at least 2."""
+    everybody = replace(deviations, query=replace(deviations.query, groups=None))
+    others = {name: each for name, each in options.items() if name not in ("where", "by", "keys")}
+    name = next(each for each in everybody.data._frame.columns if isinstance(each, str))
+    _, _, units = _of_units(everybody, f"`{name}`.isna() * 1.0", others)
+    return max(int(units.sum()), 2)
+
+
+def _of_units(
+    deviations: Deviations, expression: str, options: Mapping[str, Any]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Exact sums of an expression over units, and so on as `_exactly`.
+
+    The sum of a unit is rounded to steps of the widest that one can be. So a first look tells how far they reach.
+    """
+    _, squares, _ = _exactly(deviations, [expression], options, of_units=deviations.widest * FAR)[0]
+    reach = 1.01 * math.sqrt(squares.sum())
+    return _exactly(deviations, [expression], options, of_units=reach if reach > 0 else deviations.widest)[0]
+
+
 def _exactly(
-    deviations: Deviations, expressions: list[str], options: Mapping[str, Any], *, by_unit: bool = False
+    deviations: Deviations, expressions: list[str], options: Mapping[str, Any], *, of_units: float | None = None
 ) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Exact sums of expressions over records or units, of their squares, and their numbers, each of shape (G, H)."""
-    one = max(deviations.universe.magnitude, 1.0) if deviations.is_sum else 1.0
-    largest = max(deviations.largest_weight, 1.0) * (one * FAR if by_unit else one**2)
+    """Exact sums of expressions over records, of their squares, and their numbers, each of shape (G, H).
+
+    With ``of_units``, the farthest from 0 that one lies, over units.
+    """
+    largest = deviations.widest * max(deviations.universe.magnitude, 1.0) if of_units is None else of_units
+    by_unit = of_units is not None
     columns = {f"{COLUMN}_{at}": each for at, each in enumerate(expressions)}
     frame, request = deviations.request(columns, options, by_unit=by_unit, by_stratum=True)
     with judging(frame, request) as (judged, asked):
