@@ -19,11 +19,12 @@ from pdrisk._pandas.requests.lines import judged_lines
 from postgres_databases import connected, database, needs_server
 from spark_sessions import needs_spark, session
 from sql_people import without_noise
-from test_people_neighbours import loss
+from test_people_neighbours import loss, loss_between
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 BOUNDS = {"y": (0.0, 10.0)}
+WEIGHED = {**BOUNDS, "w": (0.0, 4.0)}
 WAVES = {"wave": "year", "from_": 1980, "to": 1987}
 REGIONS = ["north", "south"]
 PLACES = 2**30  # steps from one bound to the other: docs/numbers.md, two_sums
@@ -38,6 +39,7 @@ def panel(seed: int, people: int = 40, several: bool = False) -> pd.DataFrame:
     frame["region"] = draw.choice([*REGIONS, "west", None], n)
     frame["sex"] = np.where(frame["pid"] % 3 == 0, "f", "m")
     frame["pid"] = frame["pid"].astype("Int64").mask(draw.random(n) < 0.05)
+    frame["w"] = draw.choice([-1.0, 0.0, 0.3, 1.25, 2.0, 3.1, 9.0, np.inf, np.nan, np.nan], n)
     if not several:
         frame = frame.drop_duplicates(["pid", "year"])
     return frame.reset_index(drop=True)
@@ -181,9 +183,10 @@ def postgres():
     with database() as url, connected(url) as con:
 
         def stored(frame, _):
+            columns = "y double precision, region text, sex text, w double precision"
             con.execute("DROP TABLE IF EXISTS panel")
-            con.execute("CREATE TABLE panel (pid bigint, year integer, y double precision, region text, sex text)")
-            con.cursor().executemany("INSERT INTO panel VALUES (%s, %s, %s, %s, %s)", rows_of(frame))
+            con.execute(f"CREATE TABLE panel (pid bigint, year integer, {columns})")
+            con.cursor().executemany("INSERT INTO panel VALUES (%s, %s, %s, %s, %s, %s)", rows_of(frame))
             con.commit()
             return url, "panel"
 
@@ -195,7 +198,9 @@ def spark():
     own = session()
 
     def held(frame, _):
-        return own.createDataFrame(rows_of(frame), "pid bigint, year int, y double, region string, sex string")
+        return own.createDataFrame(
+            rows_of(frame), "pid bigint, year int, y double, region string, sex string, w double"
+        )
 
     yield held
     own.stop()
@@ -232,11 +237,27 @@ ASKS = {
     "assigned": lambda d: d.assign(z="y * 3").change("z", rows=1, eps=1, bounds=(-9, 9), **WAVES),
     "curator": lambda d: d.change("y", rows=1, eps=1, curator=True, **WAVES),
     "curator of groups": lambda d: d.change("y", rows=1, eps=1, by="region", keys=REGIONS, curator=True, **WAVES),
+    "weighted": lambda d: d.change("y", rows=1, eps=1, weights="w", bounds=WEIGHED, curator=True, **WAVES),
+    "weighted groups": lambda d: d.query("y > -1").change(
+        "y", rows=1, eps=1, weights="w", bounds=WEIGHED, by="region", keys=["west", None], **WAVES
+    ),
+    "weighted columns": lambda d: d.assign(z="y * 3", v="w / 2").agg(
+        {"z": [("change", WAVES)], "y": [("change", WAVES)]},
+        rows=1,
+        eps=1,
+        weights="v",
+        bounds={**BOUNDS, "z": (0, 20), "v": (0, 1)},
+    ),
 }
 OF_SEVERAL = {
     way: lambda d, way=way: d.change("y", per_person=way, eps=1, bounds=(-20, 20), curator=True, **WAVES)
     for way in ("mean", "sum", "min", "max")
-}
+} | {
+    "weighted": lambda d: d.change("y", per_person="mean", eps=1, weights="w", bounds=WEIGHED, **WAVES),
+    "weighted constant groups": lambda d: d.change(
+        "y", per_person="mean", eps=1, weights="w", bounds=WEIGHED, by="sex", keys=["m", "f"], curator=True, **WAVES
+    ),
+}  # fmt: skip
 
 
 class TestEngines:
@@ -276,7 +297,10 @@ class TestEngines:
     def test_huge_values_fail_nowhere(self, elsewhere, tmp_path, monkeypatch):
         frame = pd.DataFrame({"pid": pd.array([1, 1, 2, 2], dtype="Int64"), "year": [1980, 1987] * 2})
         frame["y"], frame["region"], frame["sex"] = [-1.7e308, 1.7e308, np.inf, np.inf], "north", "f"
-        self.same(frame, elsewhere(frame, tmp_path), ASKS["one row"], monkeypatch)
+        frame["w"] = [np.nan, 1.7e308, 1.0, 1.0]
+        data = elsewhere(frame, tmp_path)
+        for ask in (ASKS["one row"], ASKS["weighted"]):
+            self.same(frame, data, ask, monkeypatch)
 
     @pytest.mark.whole
     def test_one_of_several_rows_is_chosen_everywhere(self, elsewhere, tmp_path, monkeypatch):
@@ -439,8 +463,223 @@ REFUSED = [
     ({"clip": "private"}, ParameterError, "leave it out"),
     ({"mechanism": "bernstein"}, ParameterError, "cannot answer"),
     ({"neighbours": "replace-one"}, ParameterError, "replace-one"),
-    ({"weights": "y"}, TypeError, "weights"),
+    ({"weights": "w"}, ParameterError, "needs the largest weight W.*pass bounds="),
+    ({"weights": "w", "bounds": (-3, 3)}, ParameterError, "needs the largest weight W.*beside bounds=.lo, hi. of the"),
+    ({"weights": "w", "bounds": {"w": (-1, 4)}}, ParameterError, "weights cannot be negative"),
+    ({"weights": "w", "bounds": {"w": (0, math.inf)}}, ParameterError, "finite"),
+    ({"weights": "w", "bounds": {"w": "column"}}, ParameterError, "cannot come from the data"),
+    ({"weights": "w", "bounds": "column"}, ParameterError, "bounds of two columns"),
+    ({"weights": "w", "column": "z", "bounds": {"w": (0, 4)}}, ParameterError, "needs bounds: pass bounds={'z'"),
+    ({"weights": "w", "column": "z"}, ParameterError, "several arguments are missing: bounds={'w'.*bounds={'z'"),
+    ({"weights": "v"}, UnknownColumnError, "unknown column 'v'"),
+    ({"weights": "sex", "bounds": {"sex": (0, 4)}}, ColumnTypeError, "needs numbers"),
+    ({"weights": "w", "column": "sex", "bounds": WEIGHED}, ColumnTypeError, "change.*needs numbers"),
+    ({"weights": ["w"]}, ColumnTypeError, "name of a column"),
+    ({"weights": "w", "bounds": WEIGHED, "mechanism": "two_sums"}, ParameterError, "cannot answer weighted change"),
+    ({"weights": "w", "bounds": WEIGHED, "step": 1}, ParameterError, "not for weighted"),
+    *(
+        ({"weights": "w", "rows": None, "per_person": way, "bounds": WEIGHED}, ParameterError, "number of the weights")
+        for way in ("sum", "min", "max", "any", "all", "count")
+    ),
 ]
+
+
+def weighted_differences_of(frame, of=lambda rows: rows[0], group=None):
+    """For each person in both waves the difference and the weight of the later wave, which alone needs one: a loop."""
+    found = {}
+    for pid in frame["pid"].dropna().unique():
+        own = frame[(frame["pid"] == pid).fillna(False) & frame["y"].notna()]
+        before, after = own[own["year"] == 1980], own[(own["year"] == 1987) & own["w"].notna()]
+        if len(before) and len(after) and (group is None or after[group[0]].iloc[0] == group[1]):
+            found[pid] = (of(after["y"].tolist()) - of(before["y"].tolist()), of(after["w"].tolist()))
+    return found
+
+
+def weighted_mean_of(pairs, lo, hi, most):
+    """Weighted mean of clamped numbers, with weights between 0 and the largest."""
+    weights = [min(max(weight, 0), most) for _, weight in pairs]
+    values = [min(max(value, lo), hi) for value, _ in pairs]
+    return sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)
+
+
+def place_of(weight, most=4.0):
+    """What a weight adds to both sums together."""
+    return math.floor(min(max(weight, 0), most) / most * PLACES + 0.5)
+
+
+class TestWeighted:
+    """A weighted change is the mean of the differences, weighted with what the later row says."""
+
+    @pytest.mark.parametrize(
+        ("bounds", "ends", "most"),
+        [
+            (None, (-10, 10), 4),
+            ((-4, 6), (-4, 6), 4),
+            ({"y": (0, 5)}, (-5, 5), 4),
+            ({"y": (0, 5), "w": (0, 2)}, (-5, 5), 2),
+            ({"w": (0, 8)}, (-10, 10), 8),
+        ],
+    )
+    def test_of_one_row_in_each_wave(self, bounds, ends, most, monkeypatch):
+        frame, draws = panel(61, people=120), without_noise(monkeypatch)
+        dataset(frame, WEIGHED).change("y", rows=1, eps=1, weights="w", bounds=bounds, **WAVES)
+        pairs = list(weighted_differences_of(frame).values())
+        assert len(pairs) > 15 and {weight for _, weight in pairs} >= {-1.0, 9.0, np.inf}
+        assert float(draws.answers[0][0]) == pytest.approx(weighted_mean_of(pairs, *ends, most), abs=1e-6)
+        ((exact, change, eps),) = draws
+        assert exact.sum() == sum(place_of(weight, most) for _, weight in pairs)
+        assert (change, eps) == (PLACES, 1)
+
+    def test_of_the_means_of_several_rows(self, monkeypatch):
+        """Of the rows that have what is read: a value, and in the later wave a weight, too."""
+        frame, draws = panel(62, several=True), without_noise(monkeypatch)
+        frame["w"] = frame["w"].replace(np.inf, 3.0)
+        dataset(frame, WEIGHED).change("y", per_person="mean", eps=1, weights="w", bounds=(-9, 12), **WAVES)
+        pairs = weighted_differences_of(frame, lambda rows: sum(rows) / len(rows)).values()
+        assert float(draws.answers[0][0]) == pytest.approx(weighted_mean_of(pairs, -9, 12, 4), abs=1e-6)
+
+    def test_the_weight_is_that_of_the_row_that_counts(self, monkeypatch):
+        frame, draws = panel(63, several=True), without_noise(monkeypatch)
+        several = 0
+        for pid in weighted_differences_of(frame):
+            own = frame[(frame["pid"] == pid).fillna(False) & frame["y"].notna()]
+            before, after = own[own["year"] == 1980], own[(own["year"] == 1987) & own["w"].notna()]
+            draws.clear()
+            d = dataset(frame, WEIGHED)
+            d.change("y", rows=1, eps=1, weights="w", where=f"pid == {pid}", bounds=(-30, 30), **WAVES)
+            possible = [
+                (late - early, place_of(weight)) for early in before["y"] for late, weight in after[["y", "w"]].values
+            ]
+            several += len(after) > 1
+            ((exact, _, _),) = draws
+            weight, low_and_high = int(exact.sum()), exact.ravel().tolist()
+            assert any(
+                weight == place and sorted(low_and_high) == pytest.approx(sorted(
+                    [place * (30 + value) / 60, place * (30 - value) / 60]), abs=2)
+                for value, place in possible
+            )  # fmt: skip
+        assert several > 5
+
+    def test_groups_are_those_of_the_later_rows(self, monkeypatch):
+        frame, draws = panel(64, people=150), without_noise(monkeypatch)
+        dataset(frame, WEIGHED).change("y", rows=1, eps=1, weights="w", by="region", keys=REGIONS, **WAVES)
+        expected = [
+            weighted_mean_of(weighted_differences_of(frame, group=("region", key)).values(), -10, 10, 4)
+            for key in REGIONS
+        ]
+        assert draws.answers[0].tolist() == pytest.approx(expected, abs=1e-6)
+
+    def test_the_design_has_the_weights_unless_they_are_turned_off(self, monkeypatch):
+        frame, draws = panel(65, people=80), without_noise(monkeypatch)
+        d = dataset(frame, WEIGHED, design=pdrisk.Design("w"))
+        found = [d.change("y", rows=1, eps=1, **off, **WAVES) for off in ({}, {"weights": False})]
+        name = "change(1980 to 1987) of y"
+        assert [each.name for each in found] == [f"{name} weighted by w", name]
+        pairs = weighted_differences_of(frame).values()
+        expected = [weighted_mean_of(pairs, -10, 10, 4), mean_of(differences_of(frame).values(), -10, 10)]
+        assert [float(each[0]) for each in draws.answers] == pytest.approx(expected, abs=1e-6)
+
+    def test_codes_of_missing_weights(self, monkeypatch):
+        frame, draws = panel(66, people=80), without_noise(monkeypatch)
+        dataset(frame, WEIGHED, missing={"w": [9]}).change("y", rows=1, eps=1, weights="w", **WAVES)
+        pairs = weighted_differences_of(frame.assign(w=frame["w"].replace(9.0, np.nan))).values()
+        assert float(draws.answers[0][0]) == pytest.approx(weighted_mean_of(pairs, -10, 10, 4), abs=1e-6)
+
+    @pytest.mark.parametrize("option", [{"rows": 1}, {"per_person": "mean"}])
+    def test_a_person_moves_the_sums_by_the_place_of_the_later_weight(self, option, monkeypatch):
+        """Whatever one or two rows a person has in each wave, beside two others, added or removed."""
+        draws, seen = without_noise(monkeypatch), set()
+        columns = ["pid", "year", "y", "w"]
+        others = pd.DataFrame([(1, 1980, 0.0, 4.0), (1, 1987, 10.0, 0.7), (2, 1987, 4.0, 4.0)], columns=columns)
+        early = [[], [(math.nan, 1.0)], [(2.0, math.nan)], [(2.0, 4.0), (7.3, math.nan)]]
+        late = [(9.0, 1.3), (math.nan, 2.0), (0.0, 4.0), (5.0, 11.0), (3.3, 0.0), (8.0, math.nan)]
+
+        def sums(own):
+            frame = pd.concat([others, pd.DataFrame(own, columns=columns).astype(others.dtypes)]).assign(sex="f")
+            draws.clear()
+            dataset(frame, WEIGHED).change("y", eps=1, weights="w", **option, **WAVES)
+            ((exact, most, eps),) = draws
+            assert (most, eps) == (PLACES, 1)
+            return exact
+
+        alone = sums([])
+        for before in early:
+            for number in (0, 1, 2):
+                for after in itertools.combinations(late, number):
+                    moved = int(np.abs(sums(
+                        [(0, 1980, *row) for row in before] + [(0, 1987, *row) for row in after]
+                    ) - alone).sum())  # fmt: skip
+                    weights = [weight for y, weight in after if not (math.isnan(y) or math.isnan(weight))]
+                    is_in_both = any(not math.isnan(y) for y, _ in before) and weights
+                    mean = place_of(sum(weights) / len(weights)) if weights else 0
+                    possible = [mean] if "per_person" in option else [place_of(each) for each in weights]
+                    near = 4 if len(weights) > 1 and "per_person" in option else 0  # means are rounded to 2**-31
+                    assert min(abs(moved - each) for each in (possible if is_in_both else [0])) <= near
+                    assert moved <= PLACES
+                    seen.add(moved)
+        assert {0, place_of(1.3), PLACES} <= seen
+
+    @pytest.mark.parametrize(
+        "ask",
+        [
+            lambda d: d.change("y", rows=1, eps=1, weights="w", **WAVES),
+            lambda d: d.change("y", rows=1, eps=1, weights="w", by="region", keys=REGIONS, **WAVES),
+            lambda d: d.change("y", per_person="mean", eps=1, weights="w", bounds=(-3, 3), **WAVES),
+        ],
+    )
+    def test_a_person_loses_eps_times_the_weight_over_the_largest(self, ask):
+        most = 0.0
+        for seed in range(12):
+            frame = panel(160 + seed, people=5, several=True)
+            for pid in frame["pid"].dropna().unique():
+                own = frame.loc[(frame["pid"] == pid).fillna(False) & (frame["year"] == 1987), "w"].dropna()
+                largest = min(max(own.max() if len(own) else 0.0, 0.0), 4.0)
+                rest = frame[(frame["pid"] != pid).fillna(True)]
+                found = loss_between(ask, dataset(frame, WEIGHED), dataset(rest, WEIGHED))
+                assert found <= largest / 4 + 1e-9
+                most = max(most, found)
+        assert most > 0.7
+
+    @pytest.mark.parametrize("options", [{}, {"by": "region", "keys": REGIONS}])
+    def test_individual_risk(self, options):
+        frame, eps = panel(67), 1.5
+        d = dataset(frame, WEIGHED)
+        risk = d.individual_risk("y", ("change", WAVES), eps=eps, rows=1, weights="w", **options)
+        pairs = {}
+        for key in options.get("keys", [None]):
+            pairs |= weighted_differences_of(frame, group=None if key is None else ("region", key))
+        is_late = frame["year"] == 1987
+        rows = frame["y"].notna() & ((frame["year"] == 1980) | (is_late & frame["w"].notna()))
+        assert len(pairs) > 5
+        for at, row in frame.iterrows():
+            if rows[at] and not pd.isna(row["pid"]) and row["pid"] in pairs:
+                loss_of_eps = eps * min(max(pairs[row["pid"]][1], 0), 4) / 4
+                assert risk[at] == pytest.approx(1 / (1 + math.exp(-loss_of_eps)), abs=1e-8)
+            else:
+                assert math.isnan(risk[at])
+
+    def test_texts_and_bounds(self):
+        found = dataset(panel(68), WEIGHED).change("y", rows=1, eps=1, weights="w", bounds=(-3, 4), **WAVES)
+        assert found.bounds == {"y": (-3.0, 4.0), "w": (0.0, 4.0)}
+        assert found.answer.lines[0].statistic == "weighted change(1980 to 1987)"
+        text = " ".join(pdrisk.explain(found, "publication").split())
+        assert "of one row in each, with the weight of the later" in text
+        assert "a pid counts if both waves have a value, and the later one a weight" in text
+        assert "weight w, trimmed at 4" in text
+        with pytest.raises(ParameterError, match="not for weighted change"):
+            found.interval(kind="sampling")
+
+    def test_weights_are_part_of_the_question(self, tmp_path):
+        ledger = Ledger(tmp_path / "budget.db", dataset="panel", eps=10)
+        frame = panel(69).assign(v=1.0)
+        d = dataset(frame, {**WEIGHED, "v": (0, 4)}, ledger=ledger)
+        with ledger.publication("note", purpose="a table"):
+            for weights in ("w", "v", False, "w"):
+                d.change("y", rows=1, eps=1, weights=weights, **WAVES)
+            dataset(frame, {**WEIGHED, "w": (0, 8)}, ledger=ledger).change("y", rows=1, eps=1, weights="w", **WAVES)
+        assert ledger.remaining().eps == 6
+        text = " ".join(str(ledger.statement("note")).split())
+        assert "with a value in both waves, and a weight in the later one" in text and "trimmed at 8" in text
 
 
 class TestRefused:

@@ -15,7 +15,7 @@ from pdrisk._core.risks.simple_random_sample import expected_mean, expected_mean
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Sum
 from pdrisk._core.summary import FloatArray
-from pdrisk._core.surveys.weighted import WEIGHTED
+from pdrisk._core.surveys.weighted import WEIGHTED, change_of
 from pdrisk._mechanisms import Bernstein
 from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
 from pdrisk.errors import NoisyReleaseWarning, ParameterError
@@ -81,7 +81,7 @@ def sampling_interval(noisy: NoisyAnswers, level: float, se: float | None = None
                 warnings.warn(NARROWER.format(mechanism=mechanism.name), NoisyReleaseWarning, stacklevel=caller()[1])
         return noisy.shown(times * (universe.lo + universe.width * low), times * (universe.lo + universe.width * high))
     low, high = noisy.interval(1 - fails * TO_NOISE)
-    if statistic.name.startswith(WEIGHTED):
+    if statistic.name.startswith(WEIGHTED) and change_of(statistic) is None:
         raise ParameterError(
             f'kind="sampling" of a {statistic.label} depends on how the sample was drawn: ask a Dataset with design='
             "pdrisk.Design(...), with sampling=."

@@ -5,6 +5,7 @@ from typing import Final
 __all__ = ["OF_SURVEYS"]
 
 OF_SURVEYS: Final = {
+    "weight_of_later": ", and the later one a weight",
     "weights_are": (
         "; each record counts with its weight {column}, trimmed at {most}; that weights were made without these "
         "records is the publisher's word"

@@ -19,7 +19,7 @@ def rule_of(answer: Answer, said: Mapping[str, str]) -> str:
     if "groups" in answer.leaves_out:
         limits.append(said["limit_groups" if answer.groups_each > 1 else "limit_group"])
     if "waves" in answer.leaves_out:
-        limits.append(said["limit_waves"])
+        limits.append(said["limit_waves"] + said["weight_of_later"] * answer.lines[0].is_weighted)
     if not limits:
         return ""
     numbers = {"rows": f"{answer.rows:,}", "groups": f"{answer.groups_each:,}"}

@@ -19,6 +19,7 @@ from pdrisk._core.products import Degrees
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Mean, Proportion, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
+from pdrisk._core.surveys.mean_change import MeanChange
 from pdrisk._core.universe import Rectangle, Universe
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "WEIGHTED",
     "SumOfWeights",
     "Weighted",
+    "WeightedChange",
     "WeightedCount",
     "WeightedMean",
     "WeightedMedian",
@@ -36,6 +38,7 @@ __all__ = [
     "WeightedStd",
     "WeightedSum",
     "WeightedVar",
+    "change_of",
     "largest_weight",
     "weighted",
 ]
@@ -115,6 +118,24 @@ class WeightedMean(WeightedMoment):
         left = weight - heaviest
         remove = np.divide(far * heaviest, left, out=np.full(left.shape, universe.width), where=left > 0)
         return np.where(summary.n > 0, np.maximum(add, remove), universe.width / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedChange(WeightedMean):
+    """Weighted mean difference of people's numbers between two waves: a person has the weight of the later wave.
+
+    Attributes
+    ----------
+    change : MeanChange
+        The same without weights.
+    """
+
+    change: MeanChange
+    name: ClassVar[str] = "weighted change"
+
+    @property
+    def label(self) -> str:
+        return f"{WEIGHTED}{self.change.label}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +294,8 @@ class WeightedMedian(WeightedQuantile):
 
 def weighted(statistic: Statistic) -> Weighted | None:
     """The weighted statistic in the place of a plain one; None where there is none."""
+    if isinstance(statistic, MeanChange):
+        return WeightedChange(statistic)
     if isinstance(statistic, Quantile):
         return WeightedMedian() if type(statistic) is Median else WeightedQuantile(statistic.q)
     kinds: dict[type[Statistic], type[WeightedMoment]] = {
@@ -281,6 +304,13 @@ def weighted(statistic: Statistic) -> Weighted | None:
     }  # fmt: skip
     found = None if isinstance(statistic, Var) and statistic.ddof else kinds.get(type(statistic))
     return None if found is None else found()
+
+
+def change_of(statistic: Statistic) -> MeanChange | None:
+    """The change between two waves that a statistic is, with or without weights; None for others."""
+    if isinstance(statistic, WeightedChange):
+        return statistic.change
+    return statistic if isinstance(statistic, MeanChange) else None
 
 
 def largest_weight(universe: Universe) -> float:

@@ -125,7 +125,8 @@ class PublishedAnswer:
             groups = unit["groups"]
             yield TEXTS["group" if groups == 1 else "groups"].format(unit=self.unit, groups=f"{groups:,}")
         if "waves" in limits:
-            yield TEXTS["waves"].format(unit=self.unit)
+            is_weighted = self.question["lines"][0]["statistic"].startswith(WEIGHTED)
+            yield TEXTS["waves"] + TEXTS["weight_of_later"] * is_weighted
 
     @property
     def values(self) -> Iterator[str]:

@@ -74,6 +74,7 @@ TEXTS: Final = {
     "all_groups": " in all groups together",
     "group": "each {unit} counts in one group",
     "waves": "of those with a value in both waves",
+    "weight_of_later": ", and a weight in the later one",
     "groups": "each {unit} counts in at most {groups} groups",
     "withheld": "{eps} to see, with noise, whether there are {size}: answers about fewer are withheld",
     # All of them.

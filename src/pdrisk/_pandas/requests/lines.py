@@ -17,7 +17,7 @@ from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.replaced import of_size
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
-from pdrisk._core.surveys.mean_change import MeanChange, differences
+from pdrisk._core.surveys.mean_change import MeanChange
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.arguments import (
     check_step,
@@ -34,6 +34,7 @@ from pdrisk._model.weights import is_unchanged_by_weights, takes_no_weights
 from pdrisk._pandas.requests.declared import codes_of, declared
 from pdrisk._pandas.requests.intervals import check_numeric, interval_of, judged_condition
 from pdrisk._pandas.requests.options import NEIGHBOURS, REPLACE, Request
+from pdrisk._pandas.requests.wave_options import line_of_change
 from pdrisk._pandas.requests.weighted_lines import weighted_lines
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -276,7 +277,7 @@ def _line(
     by_column: bool = False,
 ) -> Line:
     if isinstance(statistic, MeanChange) and column is not None:
-        return _line_of_change(frame, column, statistic, bounds, by_column=by_column)
+        return line_of_change(frame, column, statistic, bounds, by_column=by_column)
     if isinstance(statistic, Count):
         if column is None and isinstance(statistic, Distinct):
             raise ParameterError(f"{statistic.label} needs a column.")
@@ -302,21 +303,3 @@ def _line(
             f"bounds=(lo, hi), the range that values of {column!r} can have",
         )
     return Line(column, statistic, interval, source)
-
-
-def _line_of_change(
-    frame: pd.DataFrame, column: Hashable, statistic: MeanChange, bounds: object, *, by_column: bool
-) -> Line:
-    """The line of a change: ``bounds`` are those of the difference, and those of the column in a dict."""
-    check_numeric(frame[column], statistic)
-    if bounds is not None and not by_column and not isinstance(bounds, str):
-        return Line(column, statistic, universe(bounds), "given")
-    interval, source = (None, None) if isinstance(bounds, str) else interval_of(frame, column, statistic, bounds)
-    if interval is None:
-        raise missing_argument(
-            f"{written(statistic.label, column)} needs bounds: pass bounds=(lo, hi), the range of the difference, or "
-            f"declare the range that {column!r} can have with df.dprisk.declare(bounds={{{column!r}: (lo, hi)}}): then "
-            "a difference is at most hi - lo, up or down.",
-            f"bounds=(lo, hi), the range that changes of {column!r} can have",
-        )
-    return Line(column, statistic, differences(interval), source)

@@ -229,8 +229,8 @@ constant : list of columns, optional
 unit_label : str, optional
     What texts call one person, such as ``"household"``; without it they say the name of the column.
 weights : column or False, optional
-    For ``count``, ``sum``, ``mean``, ``proportion``, ``var``, ``std``, ``median`` and ``quantile``: how much each row
-    counts, as in surveys.
+    For ``count``, ``sum``, ``mean``, ``proportion``, ``var``, ``std``, ``median``, ``quantile`` and ``change``: how
+    much each row counts, as in surveys.
     ``bounds`` are a dict then, as in ``{"income": (0, 9000), "w": (0, 8)}``: weights above the declared largest one are
     trimmed at it, and the noise grows with it. A person loses ``eps`` times her weight over the largest. That weights
     were made without looking at these records is taken on your word.

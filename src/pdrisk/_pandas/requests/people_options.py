@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from pdrisk._core.surveys.mean_change import MeanChange
+from pdrisk._core.surveys.weighted import change_of
 from pdrisk._model.asked_groups import Groups
 from pdrisk._model.columns import check_column, check_ids
 from pdrisk._model.query import Line, Query
@@ -56,7 +56,7 @@ def unit_of(frame: pd.DataFrame, lines: tuple[Line, ...], groups: Groups | None,
     people = people_of(frame, request)
     asked = [(line.statistic, _columns(line)) for line in lines]
     by = () if groups is None else groups.columns
-    if any(isinstance(line.statistic, MeanChange) for line in lines):
+    if any(change_of(line.statistic) for line in lines):
         return unit_of_change(frame, people, lines, by, request)
     unit = judged_unit(
         people, asked, by, per_person=request.per_person, rows=request.rows, groups=request.groups, unit=request.unit,

@@ -1,4 +1,4 @@
-"""Waves of a change, and how several rows of a person in one of them count, from what is declared and asked."""
+"""Bounds and waves of a change, and how several rows of a person in a wave count, from what is declared and asked."""
 
 from __future__ import annotations
 
@@ -7,25 +7,46 @@ from collections.abc import Hashable, Mapping, Sequence
 import pandas as pd
 
 from pdrisk._core.foreign import shown
-from pdrisk._core.surveys.mean_change import MeanChange
-from pdrisk._core.universe import Universe
-from pdrisk._model.arguments import one_wave
+from pdrisk._core.surveys.mean_change import MeanChange, differences
+from pdrisk._core.surveys.weighted import change_of
+from pdrisk._core.universe import Rectangle, Universe
+from pdrisk._model.arguments import one_wave, universe
 from pdrisk._model.columns import check_column
 from pdrisk._model.groups.frame_keys import checked_keys
-from pdrisk._model.query import Line
+from pdrisk._model.missing_arguments import missing_argument
+from pdrisk._model.query import Line, written
 from pdrisk._model.rowwise import RowwiseFilter, equal_to
 from pdrisk._model.unit import ONE, PER_PERSON, People, Unit, checked_rows, checked_way, judged_unit
 from pdrisk._model.waves import Waves
 from pdrisk._pandas.requests.declared import declared
-from pdrisk._pandas.requests.intervals import interval_of
+from pdrisk._pandas.requests.intervals import check_numeric, interval_of
 from pdrisk._pandas.requests.options import Request
 from pdrisk._printing import printable
 from pdrisk.errors import ParameterError
 
-__all__ = ["unit_of_change"]
+__all__ = ["line_of_change", "unit_of_change"]
 
 ADDED = ("mean", "sum")  # of which the range of rows has to be known
 FORMS = 'rows=1 (one row in each wave; of more, one is chosen) or per_person="mean" (their mean in each wave)'
+
+
+def line_of_change(
+    frame: pd.DataFrame, column: Hashable, statistic: MeanChange, bounds: object, *, by_column: bool
+) -> Line:
+    """The line of a change: ``bounds`` are those of the difference, and those of the column in a dict."""
+    check_numeric(frame[column], statistic)
+    if bounds is not None and not by_column and not isinstance(bounds, str):
+        return Line(column, statistic, universe(bounds), "given")
+    interval, source = (None, None) if isinstance(bounds, str) else interval_of(frame, column, statistic, bounds)
+    if interval is None:
+        form = f"bounds={{{column!r}: (lo, hi)}}"
+        how = f"pass {form}" if by_column else "pass bounds=(lo, hi), the range of the difference"
+        raise missing_argument(
+            f"{written(statistic.label, column)} needs bounds: {how}, or declare the range that {column!r} can have "
+            f"with df.dprisk.declare({form}): then a difference is at most hi - lo, up or down.",
+            form if by_column else f"bounds=(lo, hi), the range that changes of {column!r} can have",
+        )
+    return Line(column, statistic, differences(interval), source)
 
 
 def unit_of_change(
@@ -39,11 +60,9 @@ def unit_of_change(
         If something else is asked with it, if nobody is declared, if several rows in a wave have no meaning yet, or if
         a wave cannot be one of its column.
     """
-    asked = {line.statistic: None for line in lines}
-    changes = [each for each in asked if isinstance(each, MeanChange)]
-    if len(asked) > len(changes) or len({(each.wave, each.from_, each.to) for each in changes}) > 1:
+    change, *others = dict.fromkeys(change_of(line.statistic) for line in lines)
+    if change is None or others:
         raise ParameterError("a change is about people in both of its waves, and others are not: ask it alone.")
-    change = changes[0]
     way = _way(people, request)
     if way != ONE and (different := [each for each in by if each not in (*people.constant, *people.columns)]):
         raise ParameterError(
@@ -60,7 +79,8 @@ def unit_of_change(
     if waves.rules[0] == waves.rules[1]:
         raise one_wave(change.to)
     named = "one row" if way == ONE else f"the {way} of the rows"
-    words = printable(f"change by {change.wave} from {change.waves}, of {named} in each")
+    weighted = ", with the weight of the later" * isinstance(lines[0].universe, Rectangle)
+    words = printable(f"change by {change.wave} from {change.waves}, of {named} in each{weighted}")
     return Unit(unit.person, words, leaves_out=("waves",), unit_label=unit.unit_label, waves=waves)
 
 
@@ -101,7 +121,7 @@ def _wave(frame: pd.DataFrame, column: Hashable, wave: Hashable, option: str) ->
 
 
 def _range_of_rows(frame: pd.DataFrame, lines: Sequence[Line], way: str, request: Request) -> Universe | None:
-    """Range of the rows that are added up for a person, from the bounds of their column; None if none are."""
+    """Range of the rows that are added up for a person, from the bounds of their columns; None if none are."""
     if way not in ADDED:
         return None
     columns = dict.fromkeys(line.column for line in lines)
@@ -121,4 +141,5 @@ def _range_of_rows(frame: pd.DataFrame, lines: Sequence[Line], way: str, request
             f'per_person="{way}" adds up the rows of a wave, whose range is not known: declare bounds of {column!r}, '
             "beside bounds=(lo, hi) of the difference, or pass rows=1."
         )
-    return found
+    within = lines[0].universe
+    return Rectangle(found.lo, found.hi, within.other) if isinstance(within, Rectangle) else found

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import pandas as pd
 
 from pdrisk._core.statistics import Count, Proportion, Statistic
-from pdrisk._core.surveys.weighted import SumOfWeights, Weighted, WeightedQuantile, weighted
+from pdrisk._core.surveys.weighted import SumOfWeights, Weighted, WeightedChange, WeightedQuantile, weighted
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.asked_groups import Source
 from pdrisk._model.columns import check_column
@@ -18,6 +18,7 @@ from pdrisk._model.query import UNIT, Line, answered_by, written
 from pdrisk._model.weights import interval_of_weights, no_weighted
 from pdrisk._pandas.requests.intervals import interval_of, judged_condition
 from pdrisk._pandas.requests.options import REPLACE, Request
+from pdrisk._pandas.requests.wave_options import line_of_change
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["weighted_lines"]
@@ -42,9 +43,10 @@ def weighted_lines(
         lines = [_of_rows(each, name, weights) for each in wanted]
     else:
         statistics = [_of_column(each) for each in wanted]
-        bounds = _given(frame, request).get(column)
+        bounds, by_column = _given(frame, column, statistics, request), _is_by_column(request)
         weights, lines = all_given(
-            partial(_weights, frame, name, request), partial(_of_values, frame, column, name, statistics, bounds)
+            partial(_weights, frame, name, request),
+            partial(_of_values, frame, column, name, statistics, bounds, by_column=by_column),
         )
         lines = [_between(line, weights) for line in lines]
     if request.interval and any(isinstance(line.statistic, WeightedQuantile) for line in lines):
@@ -69,19 +71,24 @@ def _check_options(request: Request) -> None:
         )
 
 
-def _given(frame: pd.DataFrame, request: Request) -> Mapping[Hashable, object]:
-    """The bounds that a request gives of columns; of one pair nothing says whether it is that of the weights."""
+def _is_by_column(request: Request) -> bool:
+    """Whether bounds are those of columns; one pair can only be that of a difference."""
+    return request.bounds is None or isinstance(request.bounds, Mapping)
+
+
+def _given(frame: pd.DataFrame, column: Hashable, statistics: Sequence[Weighted], request: Request) -> object:
+    """The bounds that a request gives of a column, or of its changes; None without any."""
     bounds = request.bounds
-    if bounds is None:
-        return {}
-    if not isinstance(bounds, Mapping):
+    if not _is_by_column(request):
+        if all(isinstance(each, WeightedChange) for each in statistics) and not isinstance(bounds, str):
+            return bounds
         raise ParameterError(
             "a weighted answer has the bounds of two columns: pass bounds={'income': (lo, hi), 'w': (0, largest)}, or "
             "declare them."
         )
-    for each in bounds:
+    for each in bounds or ():
         check_column(frame, each)
-    return bounds
+    return None if bounds is None else bounds.get(column)
 
 
 def _weights(frame: pd.DataFrame, name: Hashable, request: Request) -> tuple[Universe, Source]:
@@ -92,9 +99,11 @@ def _weights(frame: pd.DataFrame, name: Hashable, request: Request) -> tuple[Uni
         raise ParameterError(f"the largest weight cannot come from the data: pass {form}, or declare it.")
     found, source = interval_of(frame, name, Count(), given)
     if found is None:
+        how = f"declare it once with df.dprisk.declare({form})"
+        how = f"pass {form}, or {how}" if _is_by_column(request) else f"{how}, beside bounds=(lo, hi) of the difference"
         raise missing_argument(
             f"weights={name!r} needs the largest weight W, at which larger ones are trimmed and by which noise is "
-            f"scaled: pass {form}, or declare it once with df.dprisk.declare({form}).",
+            f"scaled: {how}.",
             form,
         )
     return interval_of_weights(name, found), source
@@ -115,7 +124,13 @@ def _of_column(statistic: Statistic) -> Weighted:
 
 
 def _of_values(
-    frame: pd.DataFrame, column: Hashable, name: Hashable, statistics: list[Weighted], bounds: object
+    frame: pd.DataFrame,
+    column: Hashable,
+    name: Hashable,
+    statistics: Sequence[Weighted],
+    bounds: object,
+    *,
+    by_column: bool,
 ) -> list[Line]:
     """The lines before the bounds of the weights are known."""
     if isinstance(column, str) and column not in frame.columns and all(_is_share(each) for each in statistics):
@@ -126,6 +141,10 @@ def _of_values(
         raise ParameterError('weighted answers take no bounds="column": declare bounds=(lo, hi).')
     lines = []
     for each in statistics:
+        if isinstance(each, WeightedChange):
+            line = line_of_change(frame, column, each.change, bounds, by_column=by_column)
+            lines.append(replace(line, statistic=each, other=name))
+            continue
         plain = Proportion() if _is_share(each) else Count()
         found, source = interval_of(frame, column, plain, bounds)
         if found is None:

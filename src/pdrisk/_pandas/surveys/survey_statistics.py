@@ -104,11 +104,16 @@ class SurveyStatistics(Statistics):
         rows in each. With ``where``, both rows must be selected. Groups are those of the later rows; with
         ``per_person`` other than ``"one"`` columns of ``by`` must be ``constant``.
 
+        With ``weights`` the mean is weighted: a person has the weight of the later row, and is left out if it is
+        missing. Earlier rows need no weight.
+
         Parameters
         ----------
         column : column
             Of numbers or truth values. ``bounds=(lo, hi)`` is the range of the *difference*. Without it, the declared
             bounds of the column, or those that ``bounds`` has for it as a dict, allow every difference up to hi - lo.
+            With ``weights``, such a dict has the bounds of both columns; beside a pair, those of the weights must be
+            declared.
         wave : column
             In which wave a row is, such as a year.
         from_, to : value of ``wave``
@@ -125,7 +130,7 @@ class SurveyStatistics(Statistics):
         ('change(1980 to 1987) of wage', True)
         """
         spec = (MeanChange.name, {"wave": wave, "from_": from_, "to": to})
-        return self._answer(column, spec, options)  # weights of people belong here, as those of the later wave
+        return self._answer(column, spec, options)
 
     @with_options
     def inequality(

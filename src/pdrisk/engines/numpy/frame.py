@@ -262,7 +262,7 @@ class FrameRows:
             used = self._present(column)
             content = self.frame[column] if distinct else None
         if self.unit.waves is not None:
-            return change_records(self.persons, values, used, self.codes, self.keys)
+            return change_records(self.persons, (values, others), used, self.codes, self.keys)
         return self.persons.records((values, others), universe, used, self.codes, self.keys, content)
 
     def measured(self, place: Place, universe: Universe, wanted: Needs) -> Summary:

@@ -18,21 +18,21 @@ __all__ = ["change_records"]
 
 def change_records(
     persons: Persons,
-    values: NDArray[Any] | None,
+    values: tuple[NDArray[Any] | None, NDArray[Any] | None],
     used: NDArray[np.bool_] | None,
     codes: NDArray[np.int32] | None,
     keys: Sequence[Key] | None,
 ) -> Records:
-    """Records of people with a value in both waves: the later number less the earlier one.
+    """Records of people with a value in both waves: the later number less the earlier one, with the later weight.
 
     Parameters
     ----------
     persons : Persons
         Their unit has waves.
     values, used, codes, keys
-        As for `Persons.records`. Groups are those of the later rows.
+        As for `Persons.records`. Groups are those of the later rows, and so is what a second column holds: weights.
     """
-    waves = persons.unit.waves
+    waves, (numbers_read, weights) = persons.unit.waves, values
     assert waves is not None
     each = replace(persons, unit=persons.unit.in_each_wave)
     numbers = each.numbers
@@ -40,22 +40,26 @@ def change_records(
     in_waves = [selected_rows(persons.frame, condition) for condition in waves.conditions]
     if used is not None:
         in_waves = [rows & used for rows in in_waves]
-    before = each.records((values, None), waves.universe, in_waves[0], None)
-    after = each.records((values, None), waves.universe, in_waves[1], codes, keys)
+    if weights is not None:  # rows without one are no part of a record
+        in_waves[1] = in_waves[1] & ~np.isnan(np.asarray(weights, dtype=np.float64))
+    before = each.records((numbers_read, None), waves.universe, in_waves[0], None)
+    after = each.records(values, waves.universe, in_waves[1], codes, keys)
     with np.errstate(all="ignore"):  # infinite numbers have no difference, and a warning would tell of them
         change = _of_each(after, numbers, size, after.values) - _of_each(before, numbers, size, before.values)
     known = ~np.isnan(change)
     place_of = np.where(known, np.cumsum(known) - 1, NOBODY)
     place = np.full(len(numbers), NOBODY, dtype=np.int64)
     part = (in_waves[0] | in_waves[1]) & (numbers != NOBODY)
-    if values is not None:
-        part &= ~np.isnan(np.asarray(values, dtype=np.float64))
+    if numbers_read is not None:
+        part &= ~np.isnan(np.asarray(numbers_read, dtype=np.float64))
     rows = np.flatnonzero(part)
     place[rows] = place_of[numbers[rows]]
     groups = None
     if codes is not None:
         groups = _of_each(after, numbers, size, after.codes)[known].astype(np.int32)
-    return Records(change[known] if values is not None else None, None, None, groups, place)
+    own = change[known] if numbers_read is not None else None
+    others = _of_each(after, numbers, size, after.others)[known] if weights is not None else None
+    return Records(own, others, None, groups, place)
 
 
 def _of_each(records: Records, numbers: NDArray[np.int64], size: int, of: NDArray[Any] | None) -> NDArray[np.float64]:

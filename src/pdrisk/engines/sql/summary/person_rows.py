@@ -18,6 +18,7 @@ from pdrisk.engines.sql.summary.summary_plan import (
     ContributionColumns,
     Counted,
     Different,
+    Part,
     PeopleRead,
     Summarised,
     SummarisedPair,
@@ -79,20 +80,25 @@ def _changes(plan: SummaryPlan, people: PeopleRead, dialect: Dialect, rows: str)
     once = replace(people, unit=people.unit.in_each_wave, waves=())
     groups = [f"g{at}" for at in range(len(plan.groups))]
     rows_within = None if people.unit.waves is None else people.unit.waves.universe
-    parts = tuple(
-        replace(part, universe=rows_within) if rows_within is not None and isinstance(part, Summarised) else part
-        for part in plan.parts
-    )
+
+    def read_in(wave: int, part: Part) -> Part:
+        """A part as rows of a wave are read: weights are those of the later one alone."""
+        if rows_within is not None and isinstance(part, Summarised):
+            part = replace(part, universe=rows_within)
+        if wave or not isinstance(part, SummarisedPair):
+            return part
+        return Summarised(part.value, Universe(part.universe.lo, part.universe.hi), part.needs)
 
     def of_each(wave: int, listed: list[str]) -> str:
         """Number of each person in a wave; of several rows of a person one alone has it, and others have NULL."""
+        parts = tuple(read_in(wave, part) for part in plan.parts)
         own = replace(plan, people=once, has_facts=False, contributions=whose, parts=parts)
         own = own if listed else replace(own, groups=(), keys=None)
         records = records_of_people(own, dialect, f"(SELECT * FROM {rows} WHERE wave{wave}) AS people_read")
         found = [*whose.columns, *listed]
-        for i, part in enumerate(plan.parts):
-            name, call = (f"c{i}", "BOOL_OR") if isinstance(part, Counted) else (f"x{i}", "MAX")
-            found.append(f"{dialect.call(call, name)} AS {name}")
+        for i, part in enumerate(parts):
+            call = "BOOL_OR" if isinstance(part, Counted) else "MAX"
+            found += [f"{dialect.call(call, name)} AS {name}" for name in _columns_of(i, part)]
         by = ", ".join([*whose.columns, *listed])
         return f"(SELECT {', '.join(found)} FROM ({records}) AS people_of_wave GROUP BY {by}) AS wave_{wave}"
 
@@ -102,9 +108,18 @@ def _changes(plan: SummaryPlan, people: PeopleRead, dialect: Dialect, rows: str)
             read.append(f"(wave_0.c{i} AND wave_1.c{i}) AS c{i}")
         else:
             change = dialect.arithmetic(f"wave_1.x{i}", "-", f"wave_0.x{i}")
-            read.append(f"CASE WHEN {change} <= {dialect.infinity} THEN {change} END AS x{i}")  # infinite less infinite
+            known = f"{change} <= {dialect.infinity}"  # which infinite less infinite is not
+            own = dict.fromkeys(_columns_of(i, part), f"wave_1.y{i}") | {f"x{i}": change}
+            read += [f"CASE WHEN {known} THEN {sql} END AS {name}" for name, sql in own.items()]
     same = " AND ".join(f"wave_0.{name} = wave_1.{name}" for name in whose.columns)
     return f"SELECT {', '.join(read)} FROM {of_each(0, [])} JOIN {of_each(1, groups)} ON {same}"
+
+
+def _columns_of(i: int, part: Part) -> list[str]:
+    """The columns of a part with this number."""
+    if isinstance(part, SummarisedPair):
+        return [f"x{i}", f"y{i}"]
+    return [f"x{i}" if isinstance(part, Summarised) else f"u{i}" if isinstance(part, Different) else f"c{i}"]
 
 
 def tells_offered(plan: SummaryPlan, dialect: Dialect) -> bool:
@@ -139,10 +154,7 @@ class _People:
 
     def values(self, i: int) -> list[str]:
         """The columns of a part."""
-        part = self.plan.parts[i]
-        if isinstance(part, SummarisedPair):
-            return [f"x{i}", f"y{i}"]
-        return [f"x{i}" if isinstance(part, Summarised) else f"u{i}" if isinstance(part, Different) else f"c{i}"]
+        return _columns_of(i, self.plan.parts[i])
 
     def present(self, i: int) -> str:
         """Condition that a row has the values that a part reads."""

@@ -196,7 +196,9 @@ class _Statement:
             read += plan.contributions.columns
         for i, part in enumerate(plan.parts):
             if isinstance(part, SummarisedPair):
-                read.append(f"CASE WHEN {part.other} <= {self.dialect.infinity} THEN {part.value} END AS x{i}")
+                kept = f"CASE WHEN {part.other} <= {self.dialect.infinity} THEN {part.value} END"
+                of_waves = plan.people is not None and plan.people.waves  # the earlier of which needs no weight
+                read.append(f"{part.value if of_waves else kept} AS x{i}")
                 read.append(f"CASE WHEN {part.value} <= {self.dialect.infinity} THEN {part.other} END AS y{i}")
             elif isinstance(part, Summarised):
                 read.append(f"{part.value} AS x{i}")
