@@ -56,6 +56,8 @@ class AnswerLine:
         asked for.
     sampling_eps : float
         How much of ``eps`` that cost.
+    has_design : bool
+        Whether the Dataset has a `Design`, so that its sampling error is no simple random sample's.
     """
 
     name: str
@@ -82,6 +84,7 @@ class AnswerLine:
     mu: float = float("nan")
     sampling_se: float | None = None
     sampling_eps: float = 0.0
+    has_design: bool = False
 
     @classmethod
     def of(

@@ -281,6 +281,11 @@ class Release(Arithmetic):
         if not isinstance(kind, str) or kind not in ("noise", "sampling"):
             raise ParameterError(f'kind is "noise" or "sampling", not {shown(kind)}.')
         se = self._line.sampling_se
+        if kind == "sampling" and se is None and self._line.has_design:
+            raise ParameterError(
+                'kind="sampling" depends on the Design here: ask for a mean, proportion or sum with sampling= '
+                "or for a mean of everybody with deff= and n= in the Design."
+            )
         if kind == "sampling" and se is None:
             self.answer.check_one_record_each('kind="sampling" is for a simple random sample of records')
         low, high = self.noisy.interval(sure) if kind == "noise" else sampling_interval(self.noisy, sure, se)

@@ -75,6 +75,8 @@ class WeightedSums(Mechanism):
                 f"eps={float(self.eps):g} needs noise beyond 64-bit integers: ask with eps={PLACES / WIDEST_SCALE:.2g} "
                 "or more."
             )
+        if not isinstance(self.statistic, WeightedCount):
+            self.plain.check()  # whose bounds are those of the products of values and weights
 
     @classmethod
     def adds_up(cls, statistic: Statistic) -> bool:

@@ -138,6 +138,8 @@ class Query:
         every release. Engines read the groups alone.
     sums_cells : bool
         Whether what is shown is computed of all groups together, so that none may be withheld or rounded.
+    in_bins : bool
+        Whether the last column of its groups are bins of another column.
     """
 
     lines: tuple[Line, ...]
@@ -160,6 +162,7 @@ class Query:
     has_facts: bool = True
     margins: Margins | None = None
     sums_cells: bool = field(default=False, repr=False)
+    in_bins: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.releases:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
 
 from pdrisk._core.order import Max, Min
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Distinct, Statistic
+from pdrisk._core.surveys.weighted import SumOfWeights, Weighted
 from pdrisk._core.universe import Universe
 from pdrisk.errors import ParameterError
 
-__all__ = ["interval_of_weights", "is_unchanged_by_weights", "no_weighted", "takes_no_weights"]
+if TYPE_CHECKING:
+    from pdrisk._model.query import Line
+
+__all__ = [
+    "check_weighing",
+    "interval_of_weights",
+    "is_unchanged_by_weights",
+    "no_weighted",
+    "no_weights_of_people",
+    "takes_no_weights",
+]
 
 
 def interval_of_weights(name: Hashable, declared: Universe) -> Universe:
@@ -44,6 +56,29 @@ def no_weighted(statistic: Statistic) -> ParameterError:
     if is_unchanged_by_weights(statistic):
         return ParameterError(f"weights do not change {statistic.label}: leave weights= out.")
     return takes_no_weights(statistic)
+
+
+def check_weighing(lines: Sequence[Line], way: str | None, *, quotients: bool) -> None:
+    """Refuse weighted statistics where several rows of a person become a number that is no weight.
+
+    With ``quotients``, which were written as such, any number that they become.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if way is None or (way == "mean" and not quotients):
+        return
+    if any(isinstance(line.statistic, Weighted | SumOfWeights) for line in lines):
+        raise no_weights_of_people(way)
+
+
+def no_weights_of_people(way: str) -> ParameterError:
+    """The error for people whose rows become a number by which nobody weighs."""
+    return ParameterError(
+        f'per_person="{way}" makes another number of the weights of a person, too: pass per_person="mean", or rows=, '
+        "or weigh a table with one row for each person."
+    )
 
 
 def takes_no_weights(statistic: Statistic) -> ParameterError:

@@ -13,6 +13,7 @@ from typing import Any
 from pdrisk._core.foreign import shown
 from pdrisk._core.order import Quantile
 from pdrisk._core.statistics import Count, Histogram, Statistic
+from pdrisk._core.surveys.mean_change import MeanChange
 from pdrisk._core.surveys.second_moments import SecondMoments
 from pdrisk._core.surveys.weighted import WEIGHTED
 from pdrisk._ledger.rules.limits import whole_number
@@ -34,7 +35,8 @@ from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
 
 __all__ = ["Policy", "check_policy"]
 
-ABOUT_A_GROUP = (*STATISTICS, *OF_TWO_COLUMNS, "hist")
+OF_BINS = {False: {"hist"}, True: {"hist", "median", "quantile"}}  # statistics that bins are, or tell
+ABOUT_A_GROUP = (*STATISTICS, *OF_TWO_COLUMNS, "hist", MeanChange.name)
 SAME = {0.0: "min", 0.5: "median", 1.0: "max"}  # quantiles that have names of their own
 
 
@@ -191,6 +193,8 @@ def _names_of(statistic: Statistic) -> set[str]:
     names = {_plain_name(statistic)}
     if isinstance(statistic, Histogram):
         names.add("count")
+    if isinstance(statistic, MeanChange) or _plain_name(statistic) == MeanChange.name:
+        names.add("mean")
     if isinstance(statistic, Quantile) and (same := SAME.get(float(fraction_of(statistic.q)))):
         names.add(same)
     return names
@@ -294,6 +298,11 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
         raise PolicyError(
             f"{asked} by a function of pdrisk.register: it cannot see which columns it is about, and the owner does "
             "not allow some. Ask with pdrisk.sql."
+        )
+    ruled = {*policy.refuse_statistics, *(name for name, _ in policy.round_to)}
+    if query.in_bins and (refused := sorted(ruled & OF_BINS[query.sums_cells])):
+        raise PolicyError(
+            f"{asked} in bins: the owner does not allow {refused[0]}, or has it rounded. Ask for another statistic."
         )
     for line in query.lines:
         if refused := sorted(_names_of(line.statistic) & set(policy.refuse_statistics)):

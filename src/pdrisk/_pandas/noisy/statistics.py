@@ -286,7 +286,12 @@ class Statistics(DisclosureViews):
     ) -> Answer:
         asked, wanted = replace(self._request(options), tables=tables), statistic(spec)
         judged = self._judged(lambda frame: judged_lines(frame, column, (wanted,), asked), asked)
-        return answered(*judged, asked.asker(self._identity))
+        answer = answered(*judged, asked.asker(self._identity))
+        if self._design is None or not isinstance(answer, Release):
+            return answer
+        said = answer.answer
+        line = replace(said.lines[0], has_design=True)
+        return replace(answer, describe=lambda: replace(said, lines=(line,)))
 
     def _spread(self, name: str, ddof: object, options: Options) -> object:
         """The specification of a variance or standard deviation."""

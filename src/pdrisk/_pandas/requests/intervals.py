@@ -28,7 +28,7 @@ def judged_condition(frame: pd.DataFrame, condition: str, bounds: object) -> Row
 
 
 def interval_of(
-    frame: pd.DataFrame, column: Hashable, statistic: Statistic, bounds: object
+    frame: pd.DataFrame, column: Hashable, statistic: Statistic | str, bounds: object
 ) -> tuple[Universe | None, Source]:
     """The bounds of a column, given or declared; None without any."""
     kind = check_numeric(frame[column], statistic)

@@ -15,7 +15,7 @@ from pdrisk._model.asked_groups import Source
 from pdrisk._model.columns import check_column
 from pdrisk._model.missing_arguments import all_given, missing_argument
 from pdrisk._model.query import UNIT, Line, answered_by, written
-from pdrisk._model.weights import interval_of_weights, no_weighted
+from pdrisk._model.weights import interval_of_weights, no_weighted, no_weights_of_people
 from pdrisk._pandas.requests.intervals import interval_of, judged_condition
 from pdrisk._pandas.requests.options import REPLACE, Request
 from pdrisk._pandas.requests.wave_options import line_of_change
@@ -65,10 +65,7 @@ def _check_options(request: Request) -> None:
             'neighbours="replace-one" takes the number of rows as public, which weights are not: leave it out.'
         )
     if request.way not in OF_PEOPLE:
-        raise ParameterError(
-            f'per_person="{request.way}" makes another number of the weights of a person, too: pass '
-            'per_person="mean", or rows=, or weigh a table with one row for each person.'
-        )
+        raise no_weights_of_people(str(request.way))
 
 
 def _is_by_column(request: Request) -> bool:
@@ -97,7 +94,7 @@ def _weights(frame: pd.DataFrame, name: Hashable, request: Request) -> tuple[Uni
     form = f"bounds={{{name!r}: (0, W)}}"
     if isinstance(given, str):
         raise ParameterError(f"the largest weight cannot come from the data: pass {form}, or declare it.")
-    found, source = interval_of(frame, name, Count(), given)
+    found, source = interval_of(frame, name, "weights", given)
     if found is None:
         how = f"declare it once with df.dprisk.declare({form})"
         how = f"pass {form}, or {how}" if _is_by_column(request) else f"{how}, beside bounds=(lo, hi) of the difference"
@@ -145,7 +142,7 @@ def _of_values(
             line = line_of_change(frame, column, each.change, bounds, by_column=by_column)
             lines.append(replace(line, statistic=each, other=name))
             continue
-        plain = Proportion() if _is_share(each) else Count()
+        plain = Proportion() if _is_share(each) else each.label
         found, source = interval_of(frame, column, plain, bounds)
         if found is None:
             form = f"bounds={{{column!r}: (lo, hi)}}"

@@ -19,6 +19,7 @@ from pdrisk._pandas.requests.assigned import assigned
 from pdrisk._pandas.requests.judged_requests import judged_query
 from pdrisk._pandas.requests.lines import judged_lines
 from pdrisk._pandas.requests.options import Request
+from pdrisk._pandas.surveys.deviations import summed
 from pdrisk.engines.base import Engine
 
 __all__ = ["counted_in_bins", "reached"]
@@ -66,12 +67,10 @@ def counted_in_bins(
     )
     # A record without a value is in no bin, so that the weights of those in bins are those of all with a value.
     lines = judged_lines(header, column if weights is None else None, (Count(),), asked)
-    return judged_query(header, lines, asked, eps)
+    query, engine = judged_query(header, lines, asked, eps)
+    return replace(query, in_bins=True), engine
 
 
 def reached(column: Hashable, edges: Sequence[float]) -> str:
-    """Expression for how many edges a value reaches, nested in halves so that many edges are not nested deeply."""
-    if len(edges) == 1:
-        return f"1 * ({text_of(Column(column))} >= {edges[0]!r})"
-    half = len(edges) // 2
-    return f"({reached(column, edges[:half])}) + ({reached(column, edges[half:])})"
+    """Expression for how many edges a value reaches."""
+    return summed([f"1 * ({text_of(Column(column))} >= {edge!r})" for edge in edges])

@@ -18,10 +18,11 @@ from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.design import Design
 from pdrisk._model.query import Query
 from pdrisk._model.unit import People
+from pdrisk._pandas.requests.declared import declared
 from pdrisk._pandas.requests.options import Request
 from pdrisk.errors import ParameterError
 
-__all__ = ["Deviations"]
+__all__ = ["Deviations", "summed"]
 
 MOST_GROUPS: Final = 200  # whose means stand in one expression
 PASSED: Final = ("where", "ledger", "fresh")  # options that a question about deviations shares with that of the answer
@@ -74,6 +75,13 @@ class Deviations:
                 f'sampling errors are about rows, and per_person="{unit.per_person}" makes one number of those of a '
                 "person: pass rows= instead, how many rows of a person count."
             )
+        if request.person is not None or request.constant is not None:
+            raise ParameterError(
+                "sampling errors are about the people of a Dataset: declare person= and constant= there."
+            )
+        if any("`" in str(name) for name in (line.column, line.other, design.strata)):
+            raise ParameterError("sampling errors need columns whose names have no backtick: rename them.")
+        _check_strata(data._frame, design)
         is_unit = design.psu is None or people.columns == (design.psu,)
         if not (is_unit or exact) and unit.is_of_people:
             raise ParameterError(
@@ -107,6 +115,14 @@ class Deviations:
             )
         persons = max(design.persons or 1, unit.weight if is_unit else 1)
         return cls(data, design, query, people, persons, is_unit)
+
+    @property
+    def name(self) -> str:
+        """Name for the column of deviations, which the frame has not."""
+        found = f"deviation from {self.query.lines[0].name}"
+        while found in self.data._frame.columns:
+            found += "_"
+        return found
 
     @property
     def is_sum(self) -> bool:
@@ -170,8 +186,8 @@ class Deviations:
         groups = self.query.groups
         mean = numbers[0]
         if groups is not None:
-            mean = " + ".join(
-                f"({_equal(groups.columns, key)}) * {number}" for key, number in zip(self.keys, numbers, strict=True)
+            mean = summed(
+                [f"({_equal(groups.columns, key)}) * {number}" for key, number in zip(self.keys, numbers, strict=True)]
             )
         return f"{self.weight()} * ({self.value()} - ({mean}))"
 
@@ -183,7 +199,7 @@ class Deviations:
         largest = self.factors.max()
         roots = np.sqrt(self.factors / (largest if largest > 0 else 1.0)).tolist()  # 0 where all were asked
         parts = [f"({_equal([strata], (key,))}) * {root!r}" for key, root in zip(self.design.psus, roots, strict=True)]
-        return f"{deviation} * ({' + '.join(parts)})"
+        return f"{deviation} * ({summed(parts)})"
 
     def request(
         self, columns: Mapping[str, str], options: Mapping[str, Any], *, by_unit: bool, by_stratum: bool
@@ -208,12 +224,32 @@ class Deviations:
         listed: Any = [key[0] for key in keys] if len(by) == 1 else keys
         asked: Any = {name: options[name] for name in PASSED if name in options} | {"eps": 1, "weights": False}
         found = data._request({**asked, **({"by": by, "keys": listed} if by else {})})
-        own = self.people.columns if self.design.psu is None else (self.design.psu,)
+        own = self.people.columns
+        if self.design.psu is not None:  # whose numbers may begin anew in each stratum
+            own = tuple(dict.fromkeys(each for each in (self.design.psu, self.design.strata) if each is not None))
+            own = self.people.columns if self.is_unit else own
         if not by_unit or not own:
             return data._frame, replace(found, people=People(), design=None)
         label = self.people.unit_label if own == self.people.columns else None
         people = People(own, "sum", tuple(by), found.people.secret, unit_label=label)
         return data._frame, replace(found, people=people, design=None)
+
+
+def _check_strata(frame: pd.DataFrame, design: Design) -> None:
+    """Refuse sizes of other strata than those that are declared as keys, of which some would have no sampling error."""
+    listed = None if design.strata is None else declared(frame, design.strata).keys
+    if listed is None or not isinstance(design.psus, Mapping):
+        return
+    if left := [key for key in listed if key not in design.psus]:
+        raise ParameterError(f"psus= lacks stratum {left[0]!r}, which is a declared key of {design.strata!r}: add it.")
+
+
+def summed(parts: Sequence[str]) -> str:
+    """Sum of expressions, nested in halves so that many are not nested deeply."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return f"({summed(parts[:half])}) + ({summed(parts[half:])})"
 
 
 def _clamped(value: str, low: float, high: float) -> str:

@@ -47,7 +47,6 @@ USUAL: Final = Fraction(1, 5)  # of eps, for the sampling error
 MOST: Final = 0.9
 WITH_SPREAD: Final = {"two_sums": "bernstein", "weighted_two_sums": "weighted_bernstein"}  # what tells the spread, too
 SUMS: Final = (*WITH_SPREAD, *WITH_SPREAD.values())  # mechanisms that tell the sum of the weights of a mean
-COLUMN: Final = "_pdrisk_deviation"
 FINE: Final = 2**20  # parts of what a unit can be, in which the part of one person is counted
 FAR: Final = 1e4  # times what one record can be, beyond which no exact sum of a unit lies
 
@@ -89,11 +88,12 @@ def sampled(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any],
     answer = answered(query, engine, asker, seen.append)
     moments = _moments(deviations, seen[0], options, beside, asker)
     se, poor = _standard_errors(deviations, seen[0], moments)
+    se = np.where(seen[0].withheld, np.nan, se)
     _warn_of_noise(query.lines[0].name, poor, asker)
     if isinstance(answer, Release):
         return _with_error(answer, float(se[0]), moments)
     for name, values in zip(SAMPLING, (se, *design_interval(seen[0], se, 0.95)), strict=True):
-        answer[name] = np.where(seen[0].withheld, np.nan, values)
+        answer[name] = values
     said = Answer.from_attrs(answer.attrs)
     assert said is not None
     said = said.with_sampling_error(None, moments.eps, moments.risk.mu)
@@ -108,7 +108,7 @@ def with_design_effect(asked: Any, column: Hashable, spec: str, options: Mapping
     """
     with judging(asked._frame, asked._request(options)) as (frame, request):
         (line,) = judged_lines(frame, column, (statistic(spec),), request)
-        if line.mechanism in WITH_SPREAD:
+        if request.mechanism == "auto" and line.mechanism in WITH_SPREAD and request.where is None:
             line = replace(line, mechanism=WITH_SPREAD[line.mechanism])
         query, engine = judged_query(frame, (line,), request)
     seen: list[NoisyAnswers] = []
@@ -116,6 +116,8 @@ def with_design_effect(asked: Any, column: Hashable, spec: str, options: Mapping
     design = request.design
     tells = line.mechanism in WITH_SPREAD.values() and query.where is None
     if not tells or not isinstance(answer, Release) or design is None or design.deff is None:
+        return answer
+    if seen[0].measurements is None or bool(seen[0].withheld[0]):  # what is kept back would be told by its spread
         return answer
     sums = seen[0].drawn.astype(np.float64) / PLACES
     mean, square = moments(sums)
@@ -175,11 +177,16 @@ def _question(
     if not deviations.is_unit:  # rounded upward
         share = min(share, Fraction(math.ceil(FINE / most_of_unit(deviations.persons)) + 1, FINE))
     most = deviations.most(means)
-    line = Line(COLUMN, SecondMoments(share, by_stratum), Universe(-most, most), "given", mechanism=NoisyMoments.name)
-    frame, request = deviations.request({COLUMN: expression}, options, by_unit=True, by_stratum=by_stratum)
+    line = Line(
+        deviations.name, SecondMoments(share, by_stratum), Universe(-most, most), "given", mechanism=NoisyMoments.name
+    )
+    frame, request = deviations.request({deviations.name: expression}, options, by_unit=True, by_stratum=by_stratum)
     with judging(frame, replace(request, eps=eps)) as (judged, asked):
         query, engine = judged_query(judged, (line,), asked, eps)
-    return query if deviations.is_unit else replace(query, unit=replace(query.unit, of_clusters=True)), engine
+    if deviations.is_unit:
+        return query, engine
+    reads = (*query.reads, *(each for each in query.unit.person if each not in query.reads))
+    return replace(query, unit=replace(query.unit, of_clusters=True), reads=reads), engine
 
 
 def _moments(
@@ -302,7 +309,7 @@ def _exactly(
     """
     largest = deviations.widest * max(deviations.universe.magnitude, 1.0) if of_units is None else of_units
     by_unit = of_units is not None
-    columns = {f"{COLUMN}_{at}": each for at, each in enumerate(expressions)}
+    columns = {f"{deviations.name} {at}": each for at, each in enumerate(expressions)}
     frame, request = deviations.request(columns, options, by_unit=by_unit, by_stratum=True)
     with judging(frame, request) as (judged, asked):
         lines = tuple(Line(name, Var(0), Universe(-largest, largest), "given") for name in columns)

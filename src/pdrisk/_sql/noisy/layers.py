@@ -18,7 +18,6 @@ from pdrisk._sql.noisy.distinct import each_once, with_numbers, without_means_of
 from pdrisk._sql.noisy.grouping_sets import unfolded
 from pdrisk._sql.noisy.histograms import HISTOGRAM, without_histogram
 from pdrisk._sql.noisy.noisy_scope import Computed, Values, looks_around
-from pdrisk._sql.noisy.weighted_means import with_weighted_means
 from pdrisk._sql.relations.from_clause import Ctes, seen_by
 from pdrisk._sql.relations.group_by_person import positional
 from pdrisk._sql.relations.row_scope import starred
@@ -200,7 +199,7 @@ def layered(select: Select, is_by_person: IsByPerson) -> Layered:
         select, ctes = inner, seen
     if isinstance(select.source, Union | Nothing):
         return Layered(select, ctes, (Over(select, (), ()), *reversed(over)))
-    select = with_weighted_means(without_means_of_different(with_numbers(select)))
+    select = without_means_of_different(with_numbers(select))
     if aggregates(select):
         select, once = each_once(select)
         over += [] if once is None else [Over(once, (), ())]

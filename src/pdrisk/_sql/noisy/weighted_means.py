@@ -10,6 +10,7 @@ from pdrisk._sql.syntax.tree import Select, Star
 
 __all__ = ["with_weighted_means"]
 
+EXACT = ("DOUBLE", "FLOAT8")  # types of casts that leave numbers what they are here, where all are DOUBLE
 Weighing = tuple[Node, Node, Node | None]  # the values, their weights, and a FILTER
 
 
@@ -17,7 +18,8 @@ def with_weighted_means(select: Select) -> Select:
     """SELECT with a weighted mean for each ``SUM(w * y) / SUM(w)``, and sums beside it that come from the same draw.
 
     ``SUM(w)`` is over all records with a weight, and ``SUM(w * y)`` over those that have a y, too: as if y were 0 where
-    it is missing. So that is what is weighed. Factors may stand in either order, and casts and NULLIF around them.
+    it is missing. So that is what is weighed. Factors may stand in either order, with casts to DOUBLE around them, and
+    NULLIF around sums.
     """
     nodes = [item for item, _ in select.items if not isinstance(item, Star)]
     nodes += [each for each in (select.having, select.qualify, *(one.item for one in select.order)) if each is not None]
@@ -69,10 +71,10 @@ def _factors(node: Node) -> list[tuple[Node, Node]]:
 
 
 def _bare(node: Node) -> Node:
-    """A node without the casts and the NULLIF around it."""
+    """A node without casts to DOUBLE and the NULLIF around it."""
     while True:
         match node:
-            case Cast(operand):
+            case Cast(operand, to) if to in EXACT:
                 node = operand
             case Call("nullif", (operand, Constant(value))) if value == 0:
                 node = operand
