@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from pdrisk._pandas.plans.plan_questions import plan
     from pdrisk._pandas.statements import statements
     from pdrisk._sql import sql
+    from pdrisk._sql.tables.catalog_schema import schema_from
     from pdrisk.dataset import Dataset
 
 __all__ = [
@@ -95,6 +96,7 @@ __all__ = [
     "risk",
     "rounded",
     "schema_for",
+    "schema_from",
     "shrink",
     "sql",
     "statements",
@@ -114,6 +116,7 @@ _LATER = {
     "quality": "pdrisk._answer.tables.quality",
     "register": "pdrisk._functions",
     "rounded": "pdrisk._answer.tables.quality",
+    "schema_from": "pdrisk._sql.tables.catalog_schema",
     "shrink": "pdrisk._answer.tables.shrunk",
     "sql": "pdrisk._sql",
     "statements": "pdrisk._pandas.statements",
