@@ -235,7 +235,6 @@ REGIONS = {
     "Atlantic": ("NL", "NS", "NB", "PE"), "Quebec": ("QC",), "Ontario": ("ON",), "Prairies": ("MB", "SK", "AB"),
     "British Columbia": ("BC",),
 }  # fmt: skip
-PROVINCES = {"AB": 106, "BC": 252, "MB": 112, "NB": 72, "NL": 75, "NS": 81, "ON": 687, "PE": 87, "QC": 652, "SK": 107}
 
 
 def picture():
@@ -249,9 +248,8 @@ def picture():
     region = {province: name for name, provinces in REGIONS.items() for province in provinces}
     survey = data("carData", "CES11").astype({"province": str, "abortion": str})
     survey = survey.assign(region=survey["province"].map(region))
-    design = Design("weight", strata="province", psus=PROVINCES)
-    asked = pdrisk.Dataset(survey, bounds={"weight": (0, 20_000)}, design=design)
-    table = asked.proportion("abortion == 'Yes'", by="region", keys=list(REGIONS), eps=1, sampling=0.3)
+    asked = pdrisk.Dataset(survey, bounds={"weight": (0, 20_000)}, design=Design("weight"))
+    table = asked.proportion("abortion == 'Yes'", by="region", keys=list(REGIONS), eps=2, sampling=0.5)
     table = 100 * table.sort_values("value")
     figure, axes = plt.subplots(figsize=(7.2, 2.8), layout="constrained")
     places = np.arange(len(table))

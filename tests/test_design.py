@@ -140,6 +140,11 @@ class TestExact:
         found = opened(FRAME, name).sampling_errors("y", kind, where="g == 'a'").iloc[0]
         assert found[["value", "se"]].tolist() == pytest.approx([*of_r(FRAME, kind, name, FRAME["g"] == "a")], rel=1e-9)
 
+    def test_units_that_nobody_counted(self):
+        """They are all that there are, beyond the domain, too: else a total would have the error of a fixed domain."""
+        found = opened(FRAME, "nobody said").sampling_errors("y", "sum", where="g == 'a'").iloc[0]
+        assert found["se"] == pytest.approx(of_r(FRAME, "sum", "nobody said", FRAME["g"] == "a")[1], rel=1e-9)
+
     @pytest.mark.parametrize("kind", ["mean", "sum"])
     def test_of_households(self, kind):
         """A person of the package is a household, all of whose members count: they are one unit."""
@@ -552,6 +557,10 @@ class TestWrongInput:
     def test_other_statistics(self, name):
         with pytest.raises(TypeError, match="sampling"):
             getattr(opened(FRAME, "random"), name)("y", eps=1, sampling=0.2)
+
+    def test_deviations_of_an_attack(self):
+        with pytest.raises(ParameterError, match=r"bounds=\(-c, c\)"):
+            pdrisk.attack.two_worlds("second moments", eps=1, bounds=(0, 1))
 
     def test_a_design_says_what_was_declared(self):
         assert repr(DESIGNS["few clusters, fpc"][0]).startswith(

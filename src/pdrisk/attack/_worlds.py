@@ -92,7 +92,7 @@ def _of_units(asked: Any, bounds: object) -> list[Line]:
 
     It is asked by this name alone: a release with ``sampling=`` asks it about sums over units.
     """
-    if asked != SecondMoments.name:
+    if not isinstance(asked, str) or asked != SecondMoments.name:
         return []
     within = universe(bounds)
     if within.lo != -within.hi:
