@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from pdrisk._mechanisms import entropy
+from pdrisk._mechanisms.noise import entropy
 
 os.environ.setdefault("PDRISK_SECRET", "of the tests, in the place of the file that pdrisk would make")
 # Tests start many processes, and pytest rewrites each assertion: none of that is to be compiled anew each time.

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 import pdrisk  # noqa: F401 - gives frames their accessor
-from pdrisk._mechanisms.exact_laplace import plus_discrete_laplace
-from pdrisk._mechanisms.reference import opendp_measurement
+from pdrisk._mechanisms.noise.exact_laplace import plus_discrete_laplace
+from pdrisk._mechanisms.noise.reference import opendp_measurement
 
 FULL = 10_000_000  # rows the targets speak of
 LO, HI = 1.0, 675.0

@@ -15,12 +15,13 @@ import pdrisk
 from pdrisk._answer import releasing
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._core.statistics import Mean, Sum
-from pdrisk._mechanisms import discrete_laplace, entropy, reference, sampler
+from pdrisk._mechanisms import discrete_laplace
 from pdrisk._mechanisms.clipped_sums import ClippedSums
-from pdrisk._mechanisms.exact_laplace import plus_discrete_laplace
 from pdrisk._mechanisms.exponential import choice, weights
 from pdrisk._mechanisms.geometric import Geometric
 from pdrisk._mechanisms.laplace import Laplace
+from pdrisk._mechanisms.noise import entropy, reference, sampler
+from pdrisk._mechanisms.noise.exact_laplace import plus_discrete_laplace
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.two_sums import TwoSums
 from pdrisk._model.query import Query

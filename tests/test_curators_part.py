@@ -82,14 +82,18 @@ ASKED = {
     "slope": lambda d, **o: d.slope(y="income", x="age", **TWO, **o),
     "describe": lambda d, **o: d.describe("income", **OPTIONS, **o),
     "clipped": lambda d, **o: d.mean("income", clip="private", **OPTIONS, **o),
+    "change": lambda d, **o: d.change(
+        "income", wave="region", from_="south", to="north", person="pid", rows=1, **OPTIONS, **o
+    ),
     "of people": lambda d, **o: d.sum("income", person="pid", per_person="sum", **OPTIONS, **o),
     "private keys": lambda d, **o: d.mean("income", by="region", keys="private", delta=1e-6, eps=5, bounds=BOUNDS, **o),
     "sql": lambda d, **o: d.sql("SELECT MAX(income) AS m, COUNT(*) AS c FROM data", **OPTIONS, **o),
     "sql risk": lambda d, **o: d.sql("SELECT MAX(income) AS m FROM data", risk_columns=True, **OPTIONS, **o),
 }
-SUGGESTED = {
+OBJECTS = {  # of several numbers or tables
     "suggest_bounds": lambda d: d.suggest_bounds("income", eps=0.1),
     "suggest_rows": lambda d: d.suggest_rows(eps=1, person="pid"),
+    "inequality": lambda d: d.inequality("income", [0, 2000, 3e6], eps=0.0005, by="region", keys=["north", "south"]),
 }
 NO_ANSWERS = {"assign", "join", "ledger", "name", "query"}
 SECRETS = {SECRET, float(N), float(N - 1), SECRET + (N - 1) * 1024.5, (SECRET + (N - 1) * 1024.5) / N}
@@ -162,9 +166,9 @@ class TestSentinels:
         else:
             assert not set(Curator.COLUMNS) & {str(column).rpartition("m_")[2] for column in answer.columns}
 
-    @pytest.mark.parametrize("name", SUGGESTED)
-    def test_what_is_suggested(self, name, dataset):
-        assert hidden(SUGGESTED[name](dataset)) == set()
+    @pytest.mark.parametrize("name", OBJECTS)
+    def test_objects(self, name, dataset):
+        assert hidden(OBJECTS[name](dataset)) == set()
 
     def test_tables_that_are_joined(self, frame, ledger):
         tables = {"people": frame[["pid", "region"]], "incomes": frame[["pid", "income"]]}
@@ -182,7 +186,7 @@ class TestSentinels:
                 asked.add(name)
                 return lambda *_, **__: None
 
-        for ask in (*ASKED.values(), *SUGGESTED.values(), *VIEWS.values()):
+        for ask in (*ASKED.values(), *OBJECTS.values(), *VIEWS.values()):
             ask(Noted())
         public = {name for name in dir(pdrisk.Dataset) if not name.startswith("_")}
         assert public - NO_ANSWERS == asked
@@ -230,6 +234,7 @@ VIEWS = {
     "curator=True in agg": lambda d: d.agg({"income": "mean"}, **OPTIONS, curator=True),
     "assess": lambda d: d.assess("income", eps=1, bounds=BOUNDS),
     "compare": lambda d: d.compare("income", eps=1, bounds=BOUNDS),
+    "sampling_errors": lambda d: d.sampling_errors("income", bounds=BOUNDS),
     "individual_risk": lambda d: d.individual_risk("income", eps=1, bounds=BOUNDS),
     "epsilon_for": lambda d: d.epsilon_for("income", risk=0.6, metric="two_worlds", bounds=BOUNDS),
     "identifiability": lambda d: d.identifiability("income", eps=1, bounds=BOUNDS),

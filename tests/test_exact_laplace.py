@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from pdrisk._mechanisms import exact_laplace, sampler
-from pdrisk._mechanisms.entropy import system_bits
-from pdrisk._mechanisms.exact_laplace import FIRST, KNOWN, ONE, discrete_laplace_noise, plus_discrete_laplace
-from pdrisk._mechanisms.exact_uniform import ExactUniform, scaled_exp
-from pdrisk._mechanisms.reference import opendp_laplace
+from pdrisk._mechanisms.noise import exact_laplace, sampler
+from pdrisk._mechanisms.noise.entropy import system_bits
+from pdrisk._mechanisms.noise.exact_laplace import FIRST, KNOWN, ONE, discrete_laplace_noise, plus_discrete_laplace
+from pdrisk._mechanisms.noise.exact_uniform import ExactUniform, scaled_exp
+from pdrisk._mechanisms.noise.reference import opendp_laplace
 
 LONG = Fraction(2**31 * 10**40 + 3, 3 * 10**39 + 7)
 SMALL = [Fraction(each) for each in (".1", ".5", "1", "3.7", "20", "31.9", "32", "33", "100.1")]
@@ -384,7 +384,7 @@ class TestSampler:
     def test_forked_and_fresh_processes_draw_their_own(self):
         program = (
             "import os, numpy as np; from fractions import Fraction\n"
-            "from pdrisk._mechanisms.sampler import discrete_laplace\n"
+            "from pdrisk._mechanisms.noise.sampler import discrete_laplace\n"
             "draw = lambda: print(*discrete_laplace(np.zeros(9, dtype=np.int64), 2**50, Fraction(1)), flush=True)\n"
             "draw()\n"
             "for _ in range(3):\n"

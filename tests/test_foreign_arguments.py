@@ -8,6 +8,7 @@ import zlib
 from decimal import Decimal
 from fractions import Fraction
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pandera.pandas as pa
@@ -102,6 +103,7 @@ CALLS = {
         ("con", "eps", "schema", "ledger", "fresh", "query", "bounds", "keys", "params", "risk_columns", "people"),
     ),
     "schema_for": (pdrisk.schema_for, ("bounds", "keys", "missing", "name")),
+    "schema_from": (lambda **given: pdrisk.schema_from(**{"con": duckdb.connect()} | given), ("con", "tables")),
     "bounds_from": (lambda **given: pdrisk.bounds_from(**{"schema": SCHEMA} | given), ("schema", "columns")),
     "keys_from": (lambda **given: pdrisk.keys_from(**{"schema": SCHEMA} | given), ("schema", "columns")),
     "missing_from": (lambda **given: pdrisk.missing_from(**{"schema": SCHEMA} | given), ("schema", "columns")),

@@ -164,7 +164,7 @@ class TestManyHands:
             ("pdrisk._ledger.accounts.account.Account.keep", ["opened", "paid"]),
             ("pdrisk._ledger.accounts.account.Account.keep_facts", ["opened", "paid"]),
             ("pdrisk._ledger.accounts.account.Account.keep_odometer", ["opened", "paid"]),
-            ("pdrisk._pandas.answers.one_answer", ["opened", "paid", "kept"]),
+            ("pdrisk._pandas.noisy.answers.one_answer", ["opened", "paid", "kept"]),
         ],
     )
     def test_killed(self, book, path, place, left):

@@ -22,7 +22,7 @@ from pdrisk._mechanisms import MECHANISMS, calibrated, discrete_laplace, mechani
 from pdrisk._mechanisms.base import SMALLEST_EPS
 from pdrisk._mechanisms.laplace import noisy_steps
 from pdrisk._mechanisms.laws.fieller import CELLS, mean_interval
-from pdrisk._mechanisms.sampler import WIDEST_SCALE
+from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE
 from pdrisk._mechanisms.two_sums import _critical, _tail
 from pdrisk.engines.numpy.single import summary_of_one
 from places import place

@@ -9,9 +9,9 @@ import pytest
 
 from noisy_answers import DRAWS, HI, LO, STATISTICS, answers
 from pdrisk._core.lattice import Lattice
-from pdrisk._mechanisms import sampler
 from pdrisk._mechanisms.laplace import noisy_steps as laplace
-from pdrisk._mechanisms.reference import opendp_measurement
+from pdrisk._mechanisms.noise import sampler
+from pdrisk._mechanisms.noise.reference import opendp_measurement
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

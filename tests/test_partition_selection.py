@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pdrisk._core.risks.binomial import clopper_pearson
 from pdrisk._core.risks.risk import success_bound
 from pdrisk._core.summary import Summary
-from pdrisk._mechanisms.entropy import system_bits
+from pdrisk._mechanisms.noise.entropy import system_bits
 from pdrisk._mechanisms.partition_selection import LONGEST_TABLE, PartitionSelection
 from pdrisk.errors import ParameterError
 

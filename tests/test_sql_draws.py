@@ -10,7 +10,7 @@ import pytest
 import pdrisk
 from pdrisk._answer.answer import Answer
 from pdrisk._core.lattice import PLACES
-from pdrisk._mechanisms.sampler import discrete_laplace
+from pdrisk._mechanisms.noise.sampler import discrete_laplace
 from sql_people import BOUNDS, PEOPLE, REGIONS, connection, described, lines, only_additive_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -157,7 +157,7 @@ class TestUnknownOptions:
 
     def test_help_shows_the_options_about_people(self):
         shown = options_of(FRAME.dprisk.assess)
-        assert shown[-7:] == ["person", "per_person", "rows", "groups", "unit", "constant", "unit_label"]
+        assert shown[-8:] == ["person", "per_person", "rows", "groups", "unit", "constant", "unit_label", "weights"]
 
 
 MODULES = (pdrisk, pdrisk.attack, pdrisk.study, pdrisk.identifiability, pdrisk.risk)

@@ -24,6 +24,7 @@ from pdrisk._core.risks.risk import Risk
 from pdrisk._imported import when_imported as _when_imported
 from pdrisk._ledger import Ledger
 from pdrisk._model.declared.pandera_schema import bounds_from, keys_from, missing_from, schema_for
+from pdrisk._model.design import Design
 from pdrisk._model.margins import ALL
 from pdrisk._pandas import accessor as _accessor
 from pdrisk._pandas.requests.validated import watch as _watch
@@ -48,12 +49,14 @@ if TYPE_CHECKING:
     from pdrisk import attack, datasets, identifiability, study
     from pdrisk._answer.tables.consistent import consistent
     from pdrisk._answer.tables.quality import quality, rounded
+    from pdrisk._answer.tables.shrunk import shrink
     from pdrisk._answer.tradeoff import tradeoff
     from pdrisk._audit import audit
     from pdrisk._functions import register
     from pdrisk._pandas.plans.plan_questions import plan
     from pdrisk._pandas.statements import statements
     from pdrisk._sql import sql
+    from pdrisk._sql.tables.catalog_schema import schema_from
     from pdrisk.dataset import Dataset
 
 __all__ = [
@@ -62,6 +65,7 @@ __all__ = [
     "BudgetExceededError",
     "ColumnTypeError",
     "Dataset",
+    "Design",
     "DoubtfulReleaseWarning",
     "Ledger",
     "LedgerError",
@@ -92,6 +96,8 @@ __all__ = [
     "risk",
     "rounded",
     "schema_for",
+    "schema_from",
+    "shrink",
     "sql",
     "statements",
     "study",
@@ -110,6 +116,8 @@ _LATER = {
     "quality": "pdrisk._answer.tables.quality",
     "register": "pdrisk._functions",
     "rounded": "pdrisk._answer.tables.quality",
+    "schema_from": "pdrisk._sql.tables.catalog_schema",
+    "shrink": "pdrisk._answer.tables.shrunk",
     "sql": "pdrisk._sql",
     "statements": "pdrisk._pandas.statements",
     "tradeoff": "pdrisk._answer.tradeoff",

@@ -16,6 +16,7 @@ from pdrisk._core.foreign import own_errors, own_errors_of
 from pdrisk._ledger import Identity, Ledger, check_curator, ledger_for, opened_ledger, secret
 from pdrisk._ledger.rules.names import named
 from pdrisk._model.declared.aliases import Bounds, Eps, Keys
+from pdrisk._model.design import Design, checked_design
 from pdrisk._model.rowwise import (
     EXPRESSION,
     caller_names,
@@ -25,7 +26,7 @@ from pdrisk._model.rowwise import (
 )
 from pdrisk._pandas.requests.assigned import assigned
 from pdrisk._pandas.requests.converted import PANDAS, checked_form, converted
-from pdrisk._pandas.requests.declared import check_no_na_of_r, codes_of, declared, knowing
+from pdrisk._pandas.requests.declared import check_no_na_of_r, codes_of, declarations_of, declared, knowing
 from pdrisk._pandas.requests.objects import advising, by_declarations
 from pdrisk._printing import printable
 from pdrisk._sql import answered
@@ -72,6 +73,8 @@ class Dataset(HeldData):
         Columns with the same value in all rows of a person. If somebody has several values, one of them is chosen.
     unit_label : str, optional
         What texts about answers call one person, such as ``"household"``; without it they say the name of the column.
+    design : Design, optional
+        How a survey's sample was drawn. Its weights are used wherever ``weights=False`` does not say otherwise.
     ledger : Ledger, path or URL, optional
         Existing ledger that pays for all answers. It remembers them: the same question gets the same answer again and
         costs nothing, unless it is asked with ``fresh=True``.
@@ -120,6 +123,7 @@ class Dataset(HeldData):
         per_person: str | None = None,
         constant: str | int | Sequence[str | int] | None = None,
         unit_label: str | None = None,
+        design: Design | None = None,
         ledger: Ledger | str | os.PathLike[str] | None = None,
         version: str | None = None,
         public: Any = None,
@@ -168,6 +172,7 @@ class Dataset(HeldData):
         self._kept = self._assigned = self._header = None
         self._derived = ()
         self._defaults = {"curator": curator}
+        self._declared_design = checked_design(design, lambda: self._frame)
         in_memory = {**self._given.frames, **self._given.held}
         self._identity: Identity = Identity(
             {} if self._ledger is None else frames,
@@ -180,6 +185,11 @@ class Dataset(HeldData):
             self._ledger.identify(self._identity)
         own = secrets.token_bytes(32)
         self._known_people = replace(people, secret=secret if self._ledger is not None else partial(bytes, own))
+
+    @property
+    def _design(self) -> Design | None:
+        weights = None if self._several or self._declared_design is not None else declarations_of(self._stored).weights
+        return self._declared_design if weights is None else Design(weights)
 
     @property
     def name(self) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pandas as pd
@@ -12,6 +12,8 @@ import pandas as pd
 from pdrisk._answer.answer_line import AnswerLine
 from pdrisk._answer.arithmetic.measured import MEASURED_COLUMNS
 from pdrisk._answer.curator import Curator
+from pdrisk._core.risks.gaussian_dp import root, squared, success_of
+from pdrisk._core.risks.risk import belief
 from pdrisk._core.statistics import Histogram
 from pdrisk._model.declared.attributes import ATTRIBUTE, EXACT, from_strict_json, strict_json
 from pdrisk._model.margins import Margins
@@ -20,7 +22,7 @@ from pdrisk._model.query import Query
 from pdrisk._model.unit import ONE_RECORD
 from pdrisk.errors import NotPublicError, ParameterError
 
-__all__ = ["CLIP", "NO_ANSWER", "Answer"]
+__all__ = ["CLIP", "NO_ANSWER", "SAMPLING", "WEIGHT", "Answer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ class Answer:
         How many rows of a person count in each group, and in how many groups.
     overall : bool
         Whether so many rows count in all groups together, not in each.
-    leaves_out : tuple of {"rows", "groups"}
-        What is left out of people who have more of them.
+    leaves_out : tuple of {"rows", "groups", "waves"}
+        What is left out of people who have more of them, or of people who are not in both waves.
     keys_from : {"given", "declared", "data", "categories", "private"} or None
         Who listed the groups: the publisher, or the data.
     without_missing : tuple of str
@@ -101,6 +103,8 @@ class Answer:
         Of a table, what was drawn for each line: see `pdrisk._answer.tables.measured_tables.measurements_of`.
     sums : bool
         Whether rows of an answer in SQL are computed over several noisy ones.
+    shrunk : str or None
+        The column in whose groups values were shrunk towards a common mean, "" for all together; None where none were.
     """
 
     lines: tuple[AnswerLine, ...]
@@ -144,6 +148,7 @@ class Answer:
     measured_tables: dict[str, Any] | None = None
     measured: dict[str, Any] | None = None
     sums: bool = False
+    shrunk: str | None = None
 
     @classmethod
     def of(
@@ -193,6 +198,17 @@ class Answer:
                 f"{needed}, and here one person may have several: ask with per_person= or rows=1, and without groups=."
             )
 
+    def with_sampling_error(self, se: float | None, eps: float, mu: float) -> Answer:
+        """The answer with its sampling error, whose eps and m belong to what it costs and tells altogether."""
+        (line,) = self.lines
+        own = replace(line, sampling_se=se, sampling_eps=eps)
+        if eps == 0:
+            return replace(self, lines=(own,))
+        worst, total = float(belief(line.eps + eps + self.extra, 0.5)), squared(line.mu) + squared(mu)
+        success = min(worst, success_of(total))
+        own = replace(own, eps=line.eps + eps, mu=root(total), worst_case=worst, success=success)
+        return replace(self, lines=(own,), eps=self.eps + eps, mu=root(squared(self.mu) + squared(mu)))
+
     @property
     def name(self) -> str:
         """Title of the answer: the names of its lines."""
@@ -220,7 +236,8 @@ class Answer:
     @property
     def public_columns(self) -> set[Any]:
         """Columns of its table that may be published."""
-        return set(TABLE + MEASURED_COLUMNS + self.index if self.headings is None else self.headings)
+        own = () if self.shrunk is None else (WEIGHT,)
+        return set(TABLE + MEASURED_COLUMNS + own + self.index if self.headings is None else self.headings)
 
     @property
     def curators_columns(self) -> tuple[str, ...]:
@@ -286,7 +303,9 @@ USUAL: Final[dict[str, Any]] = {field.name: field.default for field in dataclass
 OF_LINE: Final = tuple(field.name for field in dataclasses.fields(AnswerLine))
 NO_ANSWER: Final = "this frame does not say what was asked: pass the answer as pdrisk returned it."
 CLIP: Final = ("clip_low", "clip_high")
-TABLE: Final = ("value", "low", "high", "eps", "worst_case", "delta", "success", *CLIP, "release")
+SAMPLING: Final = ("sampling_se", "sampling_low", "sampling_high")
+TABLE: Final = ("value", "low", "high", "eps", "worst_case", "delta", "success", *CLIP, *SAMPLING, "release")
+WEIGHT: Final = "weight"  # of a shrunk table
 SHOWN: Final = 3  # names in a title
 
 

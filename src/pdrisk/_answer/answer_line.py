@@ -8,6 +8,7 @@ from typing import Any
 from pdrisk._answer import formatting
 from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._core.risks.risk import Risk
+from pdrisk._core.surveys.weighted import OF_ANYTHING, WEIGHTED
 from pdrisk._core.universe import Rectangle
 from pdrisk._model.plain import plain_label
 from pdrisk._model.query import Query
@@ -50,6 +51,13 @@ class AnswerLine:
         How much of ``eps`` chose the groups that are shown.
     mu : float
         That of `Risk`; NaN in what was kept before there was one.
+    sampling_se : float or None
+        Standard error by the design of the sample, without noise, in the unit of the answer; None where it was not
+        asked for.
+    sampling_eps : float
+        How much of ``eps`` that cost.
+    has_design : bool
+        Whether the Dataset has a `Design`, so that its sampling error is no simple random sample's.
     """
 
     name: str
@@ -74,6 +82,9 @@ class AnswerLine:
     clip: tuple[float, float] | None = None
     eps_groups: float = 0.0
     mu: float = float("nan")
+    sampling_se: float | None = None
+    sampling_eps: float = 0.0
+    has_design: bool = False
 
     @classmethod
     def of(
@@ -113,8 +124,19 @@ class AnswerLine:
         """The publishable risks."""
         return Risk(self.worst_case, self.success, self.mu)
 
+    @property
+    def is_weighted(self) -> bool:
+        """Whether records count with a weight: that of the second column, or of the only one that is read."""
+        return self.statistic.startswith(WEIGHTED)
+
+    @property
+    def weights(self) -> tuple[Any, float] | None:
+        """The column of the weights, and the largest one, at which they are trimmed; None without weights."""
+        column, ends = (self.column, self.bounds) if self.other_bounds is None else (self.other, self.other_bounds)
+        return (column, ends[1]) if self.is_weighted and ends is not None else None
+
     def bounds_as(self, form: str, column: str = "{column}: {range}") -> str:
-        """The bounds as text, "" without any; for two columns those of each, with its name.
+        """The bounds of values as text, "" without any; for two columns those of each, with its name.
 
         Parameters
         ----------
@@ -125,13 +147,15 @@ class AnswerLine:
         """
         known = [(name, ends) for name, ends in self.ranges if ends is not None]
         said = [form.format(low=formatting.number(low), high=formatting.number(high)) for _, (low, high) in known]
-        if self.other_bounds is None:
-            return "".join(said)
+        if len(known) == 1:
+            return said[0]
         names = [printable(str(name)) for name, _ in known]
         return "; ".join(column.format(column=one, range=text) for one, text in zip(names, said, strict=True))
 
     @property
     def ranges(self) -> list[tuple[Any, tuple[float, float] | None]]:
-        """The columns with their bounds."""
+        """The columns of values with their bounds."""
         own = [(self.column, self.bounds)]
+        if self.is_weighted:
+            return own if self.other_bounds is not None and self.statistic not in OF_ANYTHING else []
         return own if self.other_bounds is None else [*own, (self.other, self.other_bounds)]

@@ -46,12 +46,15 @@ def clipped(name: str, clip: tuple[float, float] | None) -> str:
     return name if clip is None else f"{name} of values clipped to [{number(clip[0])}, {number(clip[1])}]"
 
 
-def ranks(number_of: float, step: float | None) -> str:
-    """The error of an answer in ranks, as text."""
+def ranks(number_of: float, step: float | None, weight: float | None = None) -> str:
+    """The error of an answer in ranks, as text; ``weight`` is that of the heaviest record where they have weights."""
     if not math.isfinite(number_of):
         return "not known at such a small eps"
     steps = "" if step is None else f", in steps of {number(step)} or less"
-    few = records_said_of(number_of)
+    few = records_said_of(number_of) or 0
+    if weight is not None:
+        within, least = number(number_of * weight), number(few * weight)
+        return f"within a weight of {within} of its rank{steps}; says nothing of less than some {least} in all"
     return f"within {number(number_of)} records of its rank{steps}; says nothing of fewer than some {few:,}"
 
 

@@ -125,7 +125,8 @@ class Release(Arithmetic):
     def rank95(self) -> float | None:
         """Error in ranks: at most so many records lie between the value and the rank asked for, 95 % sure.
 
-        Of fewer than some twice as many records it says nothing. None where noise is added. Values are first rounded to
+        Of fewer than some twice as many records it says nothing. Weighted ones count by their weight over the largest
+        one. None where noise is added. Values are first rounded to
         multiples of `step`. The error in the unit of the value depends on the data, so ``low``, ``high`` and
         ``noise95`` are NaN unless the call says ``interval=True``.
         """
@@ -148,10 +149,11 @@ class Release(Arithmetic):
     def bounds(self) -> tuple[float, float] | dict[Any, tuple[float, float]] | None:
         """Declared range of the values; values outside counted as its ends. None for counts.
 
-        For a statistic of two columns a dict from column to range.
+        For a statistic of two columns, or a weighted one, a dict from column to range.
         """
         line = self._line
-        return line.bounds if line.other_bounds is None else {name: ends for name, ends in line.ranges if ends}
+        both = {line.column: line.bounds, line.other: line.other_bounds}
+        return line.bounds if line.other_bounds is None else {name: ends for name, ends in both.items() if ends}
 
     @property
     def clip(self) -> tuple[float, float] | None:
@@ -255,7 +257,7 @@ class Release(Arithmetic):
             ``"sampling"`` gives the interval for the population, over the noise and the choice of records together, if
             the records are a simple random sample. For a mean or proportion it is that of the population, with values
             clamped to the bounds. For a count, or a sum of numbers of one sign, it is what a sample of this size holds
-            on average.
+            on average. Of answers with ``sampling=`` it is the interval by the `Design` of the Dataset.
 
         Returns
         -------
@@ -278,9 +280,15 @@ class Release(Arithmetic):
         sure = checked_probability("level", level)
         if not isinstance(kind, str) or kind not in ("noise", "sampling"):
             raise ParameterError(f'kind is "noise" or "sampling", not {shown(kind)}.')
-        if kind == "sampling":
+        se = self._line.sampling_se
+        if kind == "sampling" and se is None and self._line.has_design:
+            raise ParameterError(
+                'kind="sampling" depends on the Design here: ask for a mean, proportion or sum with sampling= '
+                "or for a mean of everybody with deff= and n= in the Design."
+            )
+        if kind == "sampling" and se is None:
             self.answer.check_one_record_each('kind="sampling" is for a simple random sample of records')
-        low, high = self.noisy.interval(sure) if kind == "noise" else sampling_interval(self.noisy, sure)
+        low, high = self.noisy.interval(sure) if kind == "noise" else sampling_interval(self.noisy, sure, se)
         return float(low[0]), float(high[0])
 
     def public(self) -> dict[str, Any]:

@@ -27,6 +27,7 @@ def fields_of(release: Release) -> dict[str, Any]:
         "rank95": release.rank95,
         "step": release.step,
         "clip": release.clip,
+        **_sampled(release),
         **_measured(release),
     }
     return {
@@ -51,6 +52,15 @@ def fields_of(release: Release) -> dict[str, Any]:
     } | {name: value for name, value in ruled.items() if value is not None}
 
 
+def _sampled(release: Release) -> dict[str, Any]:
+    """The standard error by the design of the sample, its interval, and what of eps it cost."""
+    line = release.answer.lines[0]
+    if line.sampling_se is None:
+        return {}
+    names = ("sampling_se", "sampling_low", "sampling_high", "sampling_eps")
+    return dict(zip(names, (line.sampling_se, *release.interval(kind="sampling"), line.sampling_eps), strict=True))
+
+
 def _measured(release: Release) -> dict[str, Any]:
     """What was drawn and the law of its noise as JSON values: whole numbers, or fractions as text."""
     measured = release.measured
@@ -68,6 +78,11 @@ def _plain(number: Fraction) -> int | str:
     return number.numerator if number.denominator == 1 else str(number)
 
 
+def _weights_row(release: Release) -> formatting.Rows:
+    weights = release.answer.lines[0].weights
+    return [] if weights is None else [("weights", f"{weights[0]}, trimmed at {formatting.number(weights[1])}")]
+
+
 def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | None]:
     """Lines of the reprs, public and the curator's; a note if the curator's numbers are elsewhere."""
     bounds = release.answer.lines[0].bounds_as("{low} to {high}") or "none needed"
@@ -78,6 +93,7 @@ def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | N
         *_noise_rows(release, withheld),
         ("eps", f"{release.eps:.6g}"),
         ("bounds", bounds + (" (from the data)" if release.bounds_from_data else "")),
+        *_weights_row(release),
         ("noise", f"{release.mechanism}{scale}"),
         ("unit", release.unit),
         *_person_rows(release),
@@ -128,9 +144,19 @@ def _person_rows(release: Release) -> formatting.Rows:
     if not answer.has_person:
         return []
     if answer.per_person is not None:
-        return [("per person", f"{answer.per_person} of the rows")]
+        of = "" if "waves" in answer.leaves_out else " of the rows"
+        return [("per person", f"{answer.per_person}{of}")]
     counted = "one row counts" if answer.rows == 1 else f"at most {answer.rows:,} rows count"
     return [("per person", counted + ", the others are left out" * ("rows" in answer.leaves_out))]
+
+
+def _sampling_rows(release: Release) -> formatting.Rows:
+    line = release.answer.lines[0]
+    if line.sampling_se is None:
+        return []
+    low, high = map(formatting.number, release.interval(kind="sampling"))
+    cost = f", for {line.sampling_eps:.6g} of eps" if line.sampling_eps else ""
+    return [("95 % interval", f"{low} to {high} with the sampling error, by its design{cost}")]
 
 
 def _noise_rows(release: Release, withheld: bool) -> formatting.Rows:
@@ -138,6 +164,8 @@ def _noise_rows(release: Release, withheld: bool) -> formatting.Rows:
     if withheld:
         return [("95 % noise interval", "none")]
     if release.rank95 is None:
-        return rows
-    ranks = ("95 % noise in ranks", formatting.ranks(release.rank95, release.step))
+        return [*rows, *_sampling_rows(release)]
+    weights = release.answer.lines[0].weights
+    heaviest = None if weights is None else weights[1]
+    ranks = ("95 % noise in ranks", formatting.ranks(release.rank95, release.step, heaviest))
     return [ranks] if math.isnan(release.noise95) else [*rows, ranks]

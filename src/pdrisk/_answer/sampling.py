@@ -15,10 +15,12 @@ from pdrisk._core.risks.simple_random_sample import expected_mean, expected_mean
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Sum
 from pdrisk._core.summary import FloatArray
+from pdrisk._core.surveys.weighted import WEIGHTED, change_of
 from pdrisk._mechanisms import Bernstein
+from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
 from pdrisk.errors import NoisyReleaseWarning, ParameterError
 
-__all__ = ["sampling_interval"]
+__all__ = ["design_interval", "sampling_interval"]
 
 TO_NOISE: Final = 0.1  # of how often an interval fails: noise falls off faster than sampling error grows
 NARROWER: Final = (
@@ -28,8 +30,10 @@ NARROWER: Final = (
 )
 
 
-def sampling_interval(noisy: NoisyAnswers, level: float) -> tuple[FloatArray, FloatArray]:
+def sampling_interval(noisy: NoisyAnswers, level: float, se: float | None = None) -> tuple[FloatArray, FloatArray]:
     """Interval of the population's number, if the records are a simple random sample of it, shape (G,).
+
+    With ``se``, the standard error by another design, by that.
 
     Parameters
     ----------
@@ -37,12 +41,16 @@ def sampling_interval(noisy: NoisyAnswers, level: float) -> tuple[FloatArray, Fl
         Of a mean or proportion, whose mechanism tells how many records there are; of a count, or of a sum of numbers of
         one sign.
     level : float
+    se : float, optional
+        The standard error by another design, whose interval is asked for.
 
     Raises
     ------
     ParameterError
         For all others.
     """
+    if se is not None:
+        return design_interval(noisy, np.array([se]), level)
     mechanism, fails = noisy.mechanism, 1 - level
     statistic, universe = mechanism.statistic, mechanism.universe
     if noisy.clip is not None:
@@ -73,6 +81,11 @@ def sampling_interval(noisy: NoisyAnswers, level: float) -> tuple[FloatArray, Fl
                 warnings.warn(NARROWER.format(mechanism=mechanism.name), NoisyReleaseWarning, stacklevel=caller()[1])
         return noisy.shown(times * (universe.lo + universe.width * low), times * (universe.lo + universe.width * high))
     low, high = noisy.interval(1 - fails * TO_NOISE)
+    if statistic.name.startswith(WEIGHTED) and change_of(statistic) is None:
+        raise ParameterError(
+            f'kind="sampling" of a {statistic.label} depends on how the sample was drawn: ask a Dataset with design='
+            "pdrisk.Design(...), with sampling=."
+        )
     if type(statistic) is Count:
         return noisy.shown(*expected_total(low, high, sampled))
     if isinstance(statistic, Sum) and universe.lo >= 0:
@@ -89,3 +102,24 @@ def sampling_interval(noisy: NoisyAnswers, level: float) -> tuple[FloatArray, Fl
     raise ParameterError(
         f'kind="sampling" is known for count, sum, mean and proportion, not for {statistic.label}: leave it out.'
     )
+
+
+def design_interval(noisy: NoisyAnswers, se: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Interval of the population over the noise and the choice of the sample, by standard errors of its design.
+
+    In first order the noise moves a sum by its weights, and a mean by ``(top - mean bottom) / weight``; the sample
+    moves both by a nearly normal error.
+    """
+    law, values = noisy.mechanism.law(noisy.drawn), noisy.values.astype(np.float64)
+    assert law is not None and law.top
+    moved = np.array(law.top)[:, np.newaxis] + np.zeros(values.shape)
+    if law.bottom:
+        bottom = np.array(law.bottom)[:, np.newaxis]
+        weight = np.maximum((bottom * law.measured(noisy.drawn)).sum(axis=0), float(law.scale))
+        moved = (moved - values * bottom) / weight
+    known = ~np.isnan(se) & ~noisy.withheld
+    moved = np.where(known, moved, 1.0) * float(law.scale)
+    reach = critical_of_sum(moved, level, variance=np.where(known, se, 0.0) ** 2)
+    least, most = noisy.shown_range
+    low, high = noisy.shown(np.clip(values - reach, least, most), np.clip(values + reach, least, most))
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)

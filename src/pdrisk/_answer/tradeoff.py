@@ -59,8 +59,11 @@ __all__ = ["Tradeoff", "tradeoff"]
 
 LETTERS: Final = 16  # of a name in a legend
 ALARMS: Final = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5)  # of the text
-EXACT: Final = ("laplace", "two_sums", "one_sum", "geometric")
-OF_LAPLACE: Final = ("laplace", "two_sums", "one_sum", "bernstein", "bernstein_products")
+EXACT: Final = ("laplace", "two_sums", "weighted_two_sums", "one_sum", "geometric")
+OF_LAPLACE: Final = (
+    *("laplace", "two_sums", "one_sum", "bernstein", "bernstein_products"),
+    *("weighted_two_sums", "weighted_bernstein"),
+)
 MOST_CORNERS: Final = 1000  # of a curve that is drawn
 ROUNDING: Final = 1e-9  # of a curve, when it is told in whole numbers
 
@@ -259,6 +262,8 @@ def _of_answer(answer: Answer) -> Tradeoff:
 
 def _closed_form(line: AnswerLine) -> Curve | None:
     """The curve of one release by itself; None where only its m is known."""
+    if line.sampling_eps:  # which paid for a second one
+        return None
     if line.mechanism == "geometric":
         change = max(round(line.global_sensitivity), 1)
         finer = line.eps + on_lattice(line.eps / change)  # of so many steps nobody sees the corners

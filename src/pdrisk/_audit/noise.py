@@ -15,10 +15,10 @@ from pdrisk._audit.findings import Check
 from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms import Sampler, calibrated, discrete_laplace
-from pdrisk._mechanisms.entropy import system_bits
+from pdrisk._mechanisms.noise.entropy import system_bits
+from pdrisk._mechanisms.noise.reference import has_opendp, opendp_laplace
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
-from pdrisk._mechanisms.reference import has_opendp, opendp_laplace
 from pdrisk._model.query import UNIT
 from pdrisk.attack._likelihood import log_shares
 from pdrisk.attack._worlds import draws_of, mechanism_of, summary_of

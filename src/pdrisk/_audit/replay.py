@@ -26,10 +26,10 @@ from pdrisk._core.cells import Cells
 from pdrisk._core.summary import IntArray, Summary
 from pdrisk._mechanisms import Drawn, Mechanism, discrete_laplace
 from pdrisk._mechanisms.clipped_sums import ClippedSums
-from pdrisk._mechanisms.entropy import Words
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval
+from pdrisk._mechanisms.noise.entropy import Words
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk.attack._likelihood import log_shares

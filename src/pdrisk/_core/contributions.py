@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pdrisk._core.once import once
 from pdrisk._core.order import Max, Min, Quantile
-from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.pairs import OfTwoColumns
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Statistic, Sum, WholeSum
 from pdrisk._core.summary import FloatArray, IntArray
@@ -166,7 +166,7 @@ class PersonRecords:
 
     def of_statistic(self, statistic: Statistic) -> Contributions | None:
         """Contributions as a statistic adds them up; None if its change cannot be computed from these."""
-        if isinstance(statistic, PairStatistic):
+        if isinstance(statistic, OfTwoColumns):
             return None
         if isinstance(statistic, Quantile):
             return self._ordered

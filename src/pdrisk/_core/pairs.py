@@ -20,7 +20,7 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
 
-__all__ = ["Corr", "Cov", "Moments", "PairStatistic", "Slope"]
+__all__ = ["Corr", "Cov", "Moments", "OfTwoColumns", "PairStatistic", "Slope"]
 
 VARIES = 2.0**-26  # of the squared width: a column of smaller variance counts as constant, as rounding may have made it
 
@@ -94,7 +94,7 @@ def _of_var(mean: FloatArray, var: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class PairStatistic(Statistic):
+class OfTwoColumns(Statistic):
     """A statistic of two columns, of the records in which both have a value.
 
     Its universe is a `Rectangle`: that of the first column, and beside it that of the other.
@@ -102,16 +102,34 @@ class PairStatistic(Statistic):
 
     degrees: ClassVar[Degrees]
 
-    @abstractmethod
-    def of_moments(self, moments: Moments, universe: Rectangle) -> FloatArray:
-        """The answer that exact or noisy moments give, within `value_range`."""
-
     @property
     def needs(self) -> Needs:
-        return Needs(products=frozenset({self.degrees}))
+        return Needs(products=frozenset({self.degrees}), ends=True)
 
     def value_of_nothing(self, universe: Universe) -> float:
         return 0.0
+
+    def largest_change(self, summary: Summary, universe: Universe) -> FloatArray:
+        """NaN: it is not known."""
+        return np.full(summary.n.shape, np.nan)
+
+    def world_range(self, summary: Summary, universe: Universe) -> FloatArray:
+        return np.full(summary.n.shape, np.nan)
+
+    def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
+        return np.full(records.shape, np.nan)
+
+    def rounding(self, universe: Universe) -> float:
+        return 0.0  # sums of whole numbers are released
+
+
+@dataclass(frozen=True, slots=True)
+class PairStatistic(OfTwoColumns):
+    """A statistic of how two columns go together, by their means, squares and product."""
+
+    @abstractmethod
+    def of_moments(self, moments: Moments, universe: Rectangle) -> FloatArray:
+        """The answer that exact or noisy moments give, within `value_range`."""
 
     def global_sensitivity(self, universe: Universe) -> float:
         low, high = self.value_range(universe)
@@ -125,18 +143,6 @@ class PairStatistic(Statistic):
     def local_sensitivity(self, summary: Summary, universe: Universe) -> FloatArray:
         """NaN: it is not known."""
         return self.largest_change(summary, universe)
-
-    def largest_change(self, summary: Summary, universe: Universe) -> FloatArray:
-        return np.full(summary.n.shape, np.nan)
-
-    def world_range(self, summary: Summary, universe: Universe) -> FloatArray:
-        return np.full(summary.n.shape, np.nan)
-
-    def leave_one_out(self, records: FloatArray, summary: Summary, universe: Universe) -> FloatArray:
-        return np.full(records.shape, np.nan)
-
-    def rounding(self, universe: Universe) -> float:
-        return 0.0  # sums of whole numbers are released
 
 
 @dataclass(frozen=True, slots=True)

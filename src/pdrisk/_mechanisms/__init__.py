@@ -12,6 +12,8 @@ from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.replaced import OfSize
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Mean, Statistic, WholeStatistic
+from pdrisk._core.surveys.second_moments import SecondMoments
+from pdrisk._core.surveys.weighted import WeightedMoment, WeightedQuantile, WeightedSpread
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.approximate_quantiles import ApproximateQuantiles
 from pdrisk._mechanisms.base import Drawn, Mechanism
@@ -22,10 +24,13 @@ from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk._mechanisms.geometric import Geometric
 from pdrisk._mechanisms.laplace import Laplace
+from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
+from pdrisk._mechanisms.noisy_moments import NoisyMoments
 from pdrisk._mechanisms.one_sum import OneSum
-from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
 from pdrisk._mechanisms.two_stage import TwoStage
 from pdrisk._mechanisms.two_sums import TwoSums
+from pdrisk._mechanisms.weighted_exponential import WeightedExponential
+from pdrisk._mechanisms.weighted_sums import WeightedBernstein, WeightedTwoSums
 from pdrisk.errors import ParameterError
 
 __all__ = [
@@ -56,6 +61,10 @@ MECHANISMS: Final[dict[str, type[Mechanism]]] = {
         TwoStage,
         ApproximateQuantiles,
         ClippedSums,
+        WeightedTwoSums,
+        WeightedBernstein,
+        WeightedExponential,
+        NoisyMoments,
     )
 }
 ACCURATE: Final[tuple[tuple[Any, type[Mechanism]], ...]] = (
@@ -64,6 +73,10 @@ ACCURATE: Final[tuple[tuple[Any, type[Mechanism]], ...]] = (
     (Mean, TwoSums),
     (Var, Bernstein),
     (PairStatistic, BernsteinProducts),
+    (WeightedSpread, WeightedBernstein),
+    (WeightedMoment, WeightedTwoSums),
+    (WeightedQuantile, WeightedExponential),
+    (SecondMoments, NoisyMoments),
     (Quantile | Min | Max, Exponential),
 )
 WITH_INTERVAL: Final[dict[type[Mechanism], type[Mechanism]]] = {

@@ -20,13 +20,13 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism
-from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.exponential import LARGEST_DENOMINATOR, Exponential, fraction_of
 from pdrisk._mechanisms.exponential.halving import Node, tree_of
 from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.parts import PLACE_BITS, Part
 from pdrisk._mechanisms.exponential.weights import Score, Weights
-from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
+from pdrisk._mechanisms.noise.entropy import Bits, system_bits
+from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 
 __all__ = ["ApproximateQuantiles"]
 

@@ -18,9 +18,9 @@ from pdrisk._core.risks.gaussian_dp import mu_of_pure, root, squared, success_of
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Universe
-from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.laws.law import Law
-from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
+from pdrisk._mechanisms.noise.entropy import Bits, system_bits
+from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
 __all__ = ["SMALLEST_EPS", "Drawn", "Mechanism", "at_most", "check_smallest", "farther_side", "likely_noise95"]

@@ -15,16 +15,16 @@ from pdrisk._core.lattice import LARGEST_PLACES, PLACES, PlaceGrid
 from pdrisk._core.pairs import VARIES, Corr, Cov, Moments, PairStatistic
 from pdrisk._core.risks.gaussian_dp import mu_of_laplace, on_lattice
 from pdrisk._core.statistics import Statistic
-from pdrisk._core.summary import FloatArray, Needs, Summary
+from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism
-from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
 from pdrisk._mechanisms.laws.law import Law
-from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
+from pdrisk._mechanisms.noise.entropy import Bits, system_bits
+from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
-__all__ = ["BernsteinProducts"]
+__all__ = ["ROUNDED", "BernsteinProducts", "total_variation"]
 
 ROUNDING = 8 / PLACES  # of a mean, square or product of places
 ROUNDED = 32 / PLACES  # of the parts of two records together: six are rounded down, twice at most
@@ -63,10 +63,6 @@ class BernsteinProducts(Mechanism):
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:
         return isinstance(statistic, PairStatistic)
-
-    @classmethod
-    def needs(cls, statistic: Statistic) -> Needs:
-        return statistic.needs | Needs(ends=True)
 
     def check(self) -> None:
         super(BernsteinProducts, self).check()
@@ -134,7 +130,7 @@ class BernsteinProducts(Mechanism):
     def loss_between_worlds(self, summary: Summary) -> FloatArray:
         assert summary.other is not None
         apart = [
-            _total_variation(own, interval, degree)
+            total_variation(own, interval, degree)
             for own, interval, degree in zip(
                 (summary, summary.other), (self.universe, self.universe.other), self.statistic.degrees, strict=True
             )
@@ -143,7 +139,7 @@ class BernsteinProducts(Mechanism):
         return np.where(summary.n > 0, 2 * float(self.eps) * largest, 0.0)
 
 
-def _total_variation(summary: Summary, universe: Universe, degree: int) -> FloatArray:
+def total_variation(summary: Summary, universe: Universe, degree: int) -> FloatArray:
     """Largest total variation between the shares of two of these records, by one column, shape (G,)."""
     assert summary.lowest is not None and summary.highest is not None
     grid = PlaceGrid.of(universe)

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.lattice import Lattice
-from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.pairs import OfTwoColumns
 from pdrisk._core.risks.gaussian_dp import mu_of_laplace, on_lattice
 from pdrisk._core.statistics import Count, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
+from pdrisk._core.surveys.weighted import SumOfWeights
 from pdrisk._mechanisms.base import Drawn, Mechanism
-from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.laws.law import Law
-from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
+from pdrisk._mechanisms.noise.entropy import Bits, system_bits
+from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
 __all__ = ["Laplace", "half_width", "noisy_steps"]
@@ -61,12 +62,12 @@ class Laplace(Mechanism):
 
     @classmethod
     def adds_up(cls, statistic: Statistic) -> bool:
-        return type(statistic) in (Count, Sum)
+        return type(statistic) in (Count, Sum, SumOfWeights)
 
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:
         """True for statistics of one column, unless the number of records is public."""
-        return not (isinstance(statistic, PairStatistic) or statistic.replaces)
+        return not (isinstance(statistic, OfTwoColumns) or statistic.replaces)
 
     def check(self) -> None:
         super(Laplace, self).check()

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from pdrisk._core.risks.gaussian_dp import mu_of_pure, squared
 from pdrisk._core.summary import Summary
-from pdrisk._mechanisms.entropy import Bits, Words, system_bits
 from pdrisk._mechanisms.exponential.weights import BITS, exp_below
-from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
+from pdrisk._mechanisms.noise.entropy import Bits, Words, system_bits
+from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
 __all__ = ["LARGEST_DELTA", "SMALLEST_DELTA", "PartitionSelection"]

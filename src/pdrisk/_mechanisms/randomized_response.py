@@ -14,10 +14,10 @@ from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.risks.binomial import clopper_pearson
 from pdrisk._core.risks.gaussian_dp import mu_of_coin
 from pdrisk._core.summary import FloatArray, IntArray, Summary
-from pdrisk._mechanisms.entropy import Bits, Words, system_bits
 from pdrisk._mechanisms.exponential.choosing import uniform_below
 from pdrisk._mechanisms.exponential.weights import BITS, exp_below
-from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
+from pdrisk._mechanisms.noise.entropy import Bits, Words, system_bits
+from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["RandomizedResponse"]

@@ -18,9 +18,9 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._mechanisms.base import Drawn
 from pdrisk._mechanisms.bernstein import Bernstein, moments
-from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
-from pdrisk._mechanisms.sampler import WIDEST_SCALE, Sampler, discrete_laplace
+from pdrisk._mechanisms.noise.entropy import Bits, system_bits
+from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
 __all__ = ["TwoStageSpread", "mu_of_stages", "two_stages"]

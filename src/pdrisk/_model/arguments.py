@@ -20,10 +20,11 @@ from pdrisk._core.pairs import Corr, Cov, PairStatistic, Slope
 from pdrisk._core.risks.risk import check_metric, privacy_loss
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
+from pdrisk._core.surveys.mean_change import MeanChange
 from pdrisk._core.universe import Universe
 from pdrisk._model.missing_arguments import missing_argument
 from pdrisk._model.nearest import misspelt
-from pdrisk._model.plain import float_of, plain_number
+from pdrisk._model.plain import float_of, plain_key, plain_number, plain_value
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "data_dependent",
     "epsilon",
     "of_numbers",
+    "one_wave",
     "statistic",
     "statistic_of_two",
     "statistics",
@@ -259,6 +261,8 @@ def statistic(spec: object) -> Statistic:
             f"{name} is a statistic of two columns, and only those of one column can be asked for here: ask for it "
             'alone, as in df.dprisk.corr("hours", "income", eps=1), or in SQL.'
         )
+    if name == MeanChange.name:
+        return _change(parameters)
     if name == "mode":
         raise ParameterError(f"mode is no statistic: {MODE}.")
     if name in TABLES:
@@ -283,6 +287,24 @@ def statistic(spec: object) -> Statistic:
         "proportion": Proportion,
     }  # fmt: skip
     return plain[name]()
+
+
+def one_wave(wave: object) -> ParameterError:
+    """The error for a change from a wave to itself."""
+    return ParameterError(f"change is between two waves, and from_ and to are both {shown(wave)}: pass another.")
+
+
+def _change(parameters: Mapping[str, object]) -> MeanChange:
+    """A change between two waves; whether the column has such values is for the data's types to say."""
+    if set(itertools.islice(parameters, 4)) != {"wave", "from_", "to"}:
+        raise ParameterError('a change is ("change", {"wave": column, "from_": wave, "to": wave}).')
+    wave = plain_key(parameters["wave"], "wave, the name of a column,")
+    ends = [plain_value(parameters[name], name) for name in ("from_", "to")]
+    if None in ends:
+        raise ParameterError("change is between two waves, and a missing value is none: pass from_= and to=.")
+    if ends[0] == ends[1]:
+        raise one_wave(ends[0])
+    return MeanChange(wave=wave, from_=ends[0], to=ends[1])
 
 
 def statistic_of_two(name: str, ddof: object = 1) -> PairStatistic:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pdrisk._core.order import Quantile
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Sum
+from pdrisk._core.surveys.weighted import WeightedMoment, WeightedSpread
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import MECHANISMS
 from pdrisk._model.query import Line
@@ -37,8 +38,9 @@ def joined(
     Notes
     -----
     Two or more of count, sum, mean, var and std of the same records share one: by bernstein where var or std is among
-    them, else by two_sums. With the eps of two releases each answer is more accurate than alone with one of them,
-    whatever the data: a number of records by 6 % (bernstein) or a quarter, a sum by no less, a mean by 40 % or more.
+    them, else by two_sums; weighted ones likewise. With the eps of two releases each answer is more accurate than alone
+    with one of them, whatever the data: a number of records by 6 % (bernstein) or a quarter, a sum by no less, a mean
+    by 40 % or more.
 
     Quantiles between 0 and 1 share one, by approximate_quantiles, if that has fewer levels than there are lines: three
     or more, or the same one twice. Two would be chosen with half of eps each anyway, the second one less accurately.
@@ -50,6 +52,11 @@ def joined(
     found = list(lines)
     firsts = list(range(len(found)))
     if mechanism == "auto" or mechanism in MOMENTS:
+        for members in _weighted(found, alone):
+            spread = any(isinstance(found[at].statistic, WeightedSpread) for at in members)
+            for at in members:
+                found[at] = replace(found[at], mechanism="weighted_bernstein" if spread else "weighted_two_sums")
+                firsts[at] = members[0]
         for members, within in _moments(found, alone):
             bounded = [at for at in members if found[at].statistic.bounded]
             if mechanism != "auto" and not bounded:
@@ -99,6 +106,15 @@ def _moments(lines: Sequence[Line], alone: Collection[int]) -> Iterator[tuple[li
             yield sorted([*bounded, *(counts if at == 0 else ())]), universe
         if not within:
             yield counts, None
+
+
+def _weighted(lines: Sequence[Line], alone: Collection[int]) -> Iterator[list[int]]:
+    """The weighted statistics that one draw of noisy sums can answer."""
+    found: dict[object, list[int]] = {}
+    for at, line in enumerate(lines):
+        if at not in alone and line.indicator is None and isinstance(line.statistic, WeightedMoment):
+            found.setdefault((line.people, line.universe), []).append(at)
+    return (members for members in found.values() if len(members) > 1)
 
 
 def _quantiles(lines: Sequence[Line], alone: Collection[int]) -> Iterator[list[int]]:

@@ -16,6 +16,7 @@ from pdrisk._core.replaced import SumOfSize, WholeSumOfSize
 from pdrisk._core.risks.gaussian_dp import largest_eps, limit_of, mu_of_pure, squared
 from pdrisk._core.statistics import Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs
+from pdrisk._core.surveys.weighted import WEIGHTED
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import (
     MECHANISMS,
@@ -135,6 +136,10 @@ class Query:
     margins : Margins or None
         Tables that are published in the place of one number for each group, each measured with a part of the share of
         every release. Engines read the groups alone.
+    sums_cells : bool
+        Whether what is shown is computed of all groups together, so that none may be withheld or rounded.
+    in_bins : bool
+        Whether the last column of its groups are bins of another column.
     """
 
     lines: tuple[Line, ...]
@@ -156,6 +161,8 @@ class Query:
     selection: PartitionSelection | None = None
     has_facts: bool = True
     margins: Margins | None = None
+    sums_cells: bool = field(default=False, repr=False)
+    in_bins: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.releases:
@@ -357,7 +364,13 @@ def _of_whole_numbers(statistic: Statistic, mechanism: str, middle: int, *, join
 
 
 def written(label: str, column: Hashable | None, other: Hashable | None = None) -> str:
-    """Name of a statistic as people write it: ``mean(age)``, ``quantile(0.9) of age``, ``slope of y on x``."""
+    """Name of a statistic as people write it: ``mean(age)``, ``quantile(0.9) of age``, ``slope of y on x``.
+
+    Of weighted ones ``mean(age) weighted by w``, where ``column`` is that of the weights if nothing else is read.
+    """
+    if label.startswith(WEIGHTED):
+        of, by = (None, column) if other is None else (column, other)
+        return f"{written(label.removeprefix(WEIGHTED), of)} weighted by {printable(str(by))}"
     if column is None:
         return f"{label}()"
     if label == Slope.name:

@@ -13,7 +13,7 @@ import math
 import numbers
 import secrets
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from itertools import islice
@@ -26,6 +26,7 @@ from pdrisk._core.statistics import Count, Statistic
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.unit_errors import in_several_groups, row_of_one_table, undecided
 from pdrisk._model.unit_label import checked_label, name_of_people
+from pdrisk._model.waves import Waves
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
@@ -104,19 +105,23 @@ class Unit:
     person : tuple of hashable
         The columns that say who a person is; none where one record a person is assumed.
     per_person : str or None
-        What the rows of a person become, one of `PER_PERSON`, in each group.
+        What the rows of a person become, one of `PER_PERSON`, in each group; with ``waves`` the change in words.
     rows : int
         How many rows of a person count, in each group; 1 where they become one number.
     groups : int
         In how many groups a person counts at most.
     overall : bool
         Whether ``rows`` is the number in all groups together, not in each.
-    leaves_out : tuple of {"rows", "groups"}
-        What may be left out of people who have more of them.
+    leaves_out : tuple of {"rows", "groups", "waves"}
+        What may be left out of people who have more of them, or of people who are not in both waves.
     of_rows : bool
         Whether one row is protected, not a person: by the caller's word, and said everywhere.
     unit_label : str or None
         As that of `People`.
+    waves : Waves or None
+        Between which the number of a person changes, where that is what her rows become.
+    of_clusters : bool
+        Whether ``person`` is a sampling unit of several people instead, of which one record is protected.
     """
 
     person: tuple[Hashable, ...] = ()
@@ -127,6 +132,14 @@ class Unit:
     leaves_out: tuple[str, ...] = field(default=(), repr=False)
     of_rows: bool = False
     unit_label: str | None = field(default=None, compare=False, repr=False)
+    waves: Waves | None = field(default=None, repr=False)
+    of_clusters: bool = field(default=False, repr=False)
+
+    @property
+    def in_each_wave(self) -> Unit:
+        """How the rows of a person in one wave count."""
+        assert self.waves is not None
+        return replace(self, per_person=None if self.waves.way == ONE else self.waves.way, leaves_out=(), waves=None)
 
     @property
     def is_of_people(self) -> bool:

@@ -7,19 +7,21 @@ from typing import Any, Unpack
 
 import pandas as pd
 
+from pdrisk._answer.tables.inequality import MEASURES, Inequality
 from pdrisk._core.foreign import own_errors_of
 from pdrisk._ledger import Ledger
 from pdrisk._model.arguments import statistics as judged_statistics
 from pdrisk._model.declared.aliases import Bounds, Eps, Where
+from pdrisk._model.design import Design
 from pdrisk._model.rowwise import EXPRESSION
 from pdrisk._model.unit import People, judged_people
 from pdrisk._pandas.curators.assess import USUAL_EPS
 from pdrisk._pandas.curators.compare import Comparison
 from pdrisk._pandas.curators.hints import Hinting
+from pdrisk._pandas.noisy.statistics import DESCRIBED, Answer
 from pdrisk._pandas.randomized_response import RandomizedAnswers, randomized
 from pdrisk._pandas.requests.declared import declarations_of, declare, declared_table
 from pdrisk._pandas.requests.options import Options, with_options
-from pdrisk._pandas.statistics import DESCRIBED, Answer
 from pdrisk._pandas.suggested_bounds import SuggestedBounds
 from pdrisk._pandas.suggestions import Suggestions
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -47,6 +49,11 @@ class FrameAccessor(Suggestions):
     @property
     def _people(self) -> People:
         return declarations_of(self._own).people or super()._people
+
+    @property
+    def _design(self) -> Design | None:
+        weights = declarations_of(self._own).weights
+        return None if weights is None else Design(weights)
 
     def declare(
         self,
@@ -204,6 +211,13 @@ class SeriesAccessor(Hinting):
     def hist(self, bins: int | Sequence[float] = 10, **options: Unpack[Options]) -> pd.DataFrame:
         """Noisy histogram: the number of values in each bin, as ``df.dprisk.hist`` gives it."""
         return self._ask("hist", options, bins=bins)
+
+    @with_options
+    def inequality(
+        self, bins: int | Sequence[float], *, line: float = 0.6, of: Any = MEASURES, **options: Unpack[Options]
+    ) -> Inequality:
+        """Inequality of incomes from one noisy histogram, as ``df.dprisk.inequality`` gives it."""
+        return self._ask("inequality", options, bins=bins, line=line, of=of)
 
     @with_options
     def value_counts(self, sort: bool = True, **options: Unpack[Options]) -> pd.DataFrame:

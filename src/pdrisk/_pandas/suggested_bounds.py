@@ -23,8 +23,9 @@ from pdrisk._digits import probability
 from pdrisk._model.columns import check_column
 from pdrisk._model.query import written
 from pdrisk._pandas.requests.declared import declared
+from pdrisk._pandas.requests.intervals import check_numeric
 from pdrisk._pandas.requests.judged_requests import judged_query
-from pdrisk._pandas.requests.lines import check_numeric, judged_lines
+from pdrisk._pandas.requests.lines import judged_lines
 from pdrisk._pandas.requests.options import Request
 from pdrisk._printing import preformatted, printable
 from pdrisk.engines.numpy.bins import SIZES, SMALLEST

@@ -14,7 +14,7 @@ from pdrisk._answer.releasing import Asker
 from pdrisk._core.order import Quantile
 from pdrisk._model.arguments import checked_probability
 from pdrisk._model.unit import MOST_ROWS
-from pdrisk._pandas.answers import answered
+from pdrisk._pandas.noisy.answers import answered
 from pdrisk._pandas.requests.judged_requests import judged_query
 from pdrisk._pandas.requests.lines import judged_lines
 from pdrisk._pandas.requests.options import Request
@@ -72,7 +72,7 @@ def suggested_rows(frame: pd.DataFrame, share: object, most: object, request: Re
     people = people_of(frame, request)
     if not people.columns:
         raise ParameterError("suggest_rows counts the rows of people: pass person=, the column of their ids.")
-    request = replace(request, per_person="count", bounds=(1, int(most)), step=1)
+    request = replace(request, per_person="count", bounds=(1, int(most)), step=1, weights=False)
     lines = judged_lines(frame, people.columns[0], (Quantile(q),), request)
     release = answered(*judged_query(frame, lines, request), asker)
     assert not isinstance(release, pd.DataFrame)

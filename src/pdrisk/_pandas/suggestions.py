@@ -8,15 +8,15 @@ from typing import Any
 from pdrisk._core.foreign import own_errors_of
 from pdrisk._pandas.requests.objects import judging
 from pdrisk._pandas.requests.options import Request
-from pdrisk._pandas.statistics import Statistics
 from pdrisk._pandas.suggested_bounds import SuggestedBounds, suggested
 from pdrisk._pandas.suggested_rows import SuggestedRows, suggested_rows
+from pdrisk._pandas.surveys.survey_statistics import SurveyStatistics
 
 __all__ = ["Suggestions"]
 
 
 @own_errors_of
-class Suggestions(Statistics):
+class Suggestions(SurveyStatistics):
     """Noisy statistics of a frame, and the bounds and numbers of rows that some of them need."""
 
     def suggest_bounds(

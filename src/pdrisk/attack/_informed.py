@@ -8,9 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from pdrisk._core.foreign import own_errors, shown
-from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.pairs import OfTwoColumns
 from pdrisk._core.risks.risk import belief, posterior
 from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._core.surveys.weighted import Weighted
 from pdrisk._ledger import check_curator
 from pdrisk._mechanisms import Drawn, Mechanism
 from pdrisk._model.declared.aliases import Bounds, Eps
@@ -169,13 +170,15 @@ def _candidates(mechanism: Mechanism, *, alone: bool) -> list[list[FloatArray]]:
     """Neighbouring worlds in which one record may decide much: nobody else, few others, and others at both bounds."""
     universe, statistic = mechanism.universe, mechanism.statistic
     low, high, middle = universe.lo, universe.hi, universe.mid
-    pair = isinstance(statistic, PairStatistic)
+    pair = isinstance(statistic, OfTwoColumns)
 
     def world(*values: float) -> FloatArray:
         one = np.array(values, dtype=np.float64)
         if not pair:
             return one
         other = mechanism.universe.other  # type: ignore[attr-defined]
+        if isinstance(statistic, Weighted):
+            return np.stack([one, np.full(one.shape, other.hi)], axis=1)
         return np.stack([one, other.lo + (one - low) / universe.width * other.width], axis=1)
 
     if statistic.replaces:
@@ -194,7 +197,7 @@ def _pair_of(mechanism: Mechanism, records: FloatArray, person: int | None) -> l
         raise ParameterError("records= is empty, or all are missing: there is nobody to look for.")
     if person is None:
         held = present(records)
-        if mechanism.is_even or isinstance(mechanism.statistic, PairStatistic):
+        if mechanism.is_even or isinstance(mechanism.statistic, OfTwoColumns):
             at = np.argmax(np.abs(held.reshape(len(held), -1)[:, 0] - mechanism.universe.mid))
         else:
             inside = np.clip(held, mechanism.universe.lo, mechanism.universe.hi)

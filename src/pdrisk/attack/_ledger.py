@@ -13,11 +13,12 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import own_errors
-from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.pairs import OfTwoColumns
 from pdrisk._core.risks.gaussian_dp import promised
 from pdrisk._core.risks.risk import belief, posterior
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray
+from pdrisk._core.surveys.weighted import SumOfWeights
 from pdrisk._ledger.accounts.payer import Payer
 from pdrisk._ledger.publishing.promise import promise_of
 from pdrisk._ledger.store.store import decoded
@@ -236,6 +237,8 @@ def _release(members: list[Mapping[str, Any]], unit: Unit, about: Mapping[str, A
 def _mechanism(labels: Any, eps: Fraction, bounds: Any, name: str, lead: Mapping[str, Any]) -> Mechanism:
     interval = name == "exponential_interval"
     asked = labels[0] if isinstance(labels, list) and len(labels) == 1 else labels
+    if asked == SumOfWeights.name and "other" not in lead:
+        asked = "sum"  # of the weights
     if "other" in lead:
         bounds = [tuple(bounds), tuple(lead["other_bounds"])]
     step = 1 if name == "geometric" and bounds is not None else lead.get("step")
@@ -247,10 +250,10 @@ def _mechanism(labels: Any, eps: Fraction, bounds: Any, name: str, lead: Mapping
 
 def _worst(release: _Release) -> list[FloatArray]:
     """The pair of worlds that a first look tells apart best, with as many records of the person as count."""
-    if isinstance(release.mechanism.statistic, PairStatistic) and release.rows > 1:
+    if isinstance(release.mechanism.statistic, OfTwoColumns) and release.rows > 1:
         raise Unknown
     few = [release.mechanism.universe.lo] * 2
-    if not isinstance(release.mechanism.statistic, PairStatistic):  # a first look, at what can be told at all
+    if not isinstance(release.mechanism.statistic, OfTwoColumns):  # a first look, at what can be told at all
         summary = summary_of(release.mechanism, [few[:1], few])
         log_likelihoods(release.mechanism, summary, draws_of(release.mechanism, summary, 1))
     base, more = worst_pair(release.mechanism, alone=True)

@@ -9,10 +9,10 @@ import numpy as np
 from pdrisk._core.cells import Cells
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms import Drawn, Mechanism
-from pdrisk._mechanisms.entropy import Words
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval
+from pdrisk._mechanisms.noise.entropy import Words
 from pdrisk._mechanisms.two_stage import TwoStage
 
 __all__ = ["Unknown", "log_likelihoods", "log_shares"]

@@ -12,14 +12,25 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from pdrisk._core.cells import Cells
-from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.foreign import shown
+from pdrisk._core.pairs import OfTwoColumns
 from pdrisk._core.size_sums import SizeSums
 from pdrisk._core.statistics import Mean, Proportion
 from pdrisk._core.summary import FloatArray, Summary
+from pdrisk._core.surveys.second_moments import SecondMoments
+from pdrisk._core.surveys.weighted import WEIGHTED, weighted
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._guard import guarded
 from pdrisk._mechanisms import Drawn, Mechanism
-from pdrisk._model.arguments import OF_TWO_COLUMNS, check_step, epsilon, statistic_of_two, statistics, universe
+from pdrisk._model.arguments import (
+    OF_TWO_COLUMNS,
+    check_step,
+    epsilon,
+    statistic,
+    statistic_of_two,
+    statistics,
+    universe,
+)
 from pdrisk._model.asked_groups import Groups
 from pdrisk._model.joint import joined
 from pdrisk._model.query import UNIT, Line, Query, answered_by
@@ -44,22 +55,12 @@ def mechanism_of(
         if asked.bounds_from_data:
             raise ParameterError("a release whose bounds came from the data claims nothing: declare bounds=(lo, hi).")
         return noisy.mechanism
-    if isinstance(asked, str) and asked in OF_TWO_COLUMNS:
-        line = Line("x", statistic_of_two(asked), _rectangle(bounds), "given", other="y")
-        return answered_by(line, mechanism).calibrated(epsilon(eps))
     check_step(step)
-    wanted = statistics(asked)
-    if n_at_least is not None:
-        wanted = tuple(_with_number(each, n_at_least) for each in wanted)
-    declared = None if bounds is None else universe(bounds)
-    lines = []
-    for each in wanted:
-        own = UNIT if isinstance(each, Proportion) else declared if each.bounded else None
-        if each.bounded and own is None:
-            raise ParameterError(f"{each.label} needs bounds=(lo, hi), the range that values can have.")
-        line = Line("x", each, own, "given")
-        many = len(wanted) > 1
-        lines.append(answered_by(line, mechanism, whole=step is not None, joint=many, interval=interval))
+    unread = _of_two(asked, bounds) or _of_units(asked, bounds) or _of_one(asked, bounds, n_at_least)
+    lines = [
+        answered_by(line, mechanism, whole=step is not None, joint=len(unread) > 1, interval=interval)
+        for line in unread
+    ]
     found, releases = joined(lines, str(mechanism))
     if max(releases):
         raise ParameterError("these statistics come from several releases: attack one of them at a time.")
@@ -67,6 +68,50 @@ def mechanism_of(
     calibrated = found[lead].calibrated(epsilon(eps))
     calibrated.check()
     return calibrated
+
+
+def _of_two(asked: Any, bounds: Any) -> list[Line]:
+    """Lines of statistics of two columns, weighted ones among them; none if others are asked for."""
+    listed = asked if isinstance(asked, list) else [asked]
+    texts = [each for each in listed if isinstance(each, str)]
+    if len(texts) == len(listed) == 1 and texts[0] in OF_TWO_COLUMNS:
+        return [Line("x", statistic_of_two(texts[0]), _rectangle(bounds), "given", other="y")]
+    if not texts or len(texts) < len(listed) or not all(each.startswith(WEIGHTED) for each in texts):
+        return []
+    found = [(each, weighted(statistic(each.removeprefix(WEIGHTED)))) for each in texts]
+    if unknown := next((each for each, one in found if one is None), None):
+        raise ParameterError(f"there is no {shown(unknown)}: a variance has ddof=0 then, as in 'weighted var(ddof=0)'.")
+    within = _rectangle(bounds)
+    if within.other.lo != 0:
+        raise ParameterError("weights lie between 0 and the largest one: pass bounds=[(lo, hi), (0, W)].")
+    return [Line("x", one, within, "given", other="y") for _, one in found if one is not None]
+
+
+def _of_units(asked: Any, bounds: object) -> list[Line]:
+    """The line of the second moments of a sample's units, whose records are deviations; none if others are asked for.
+
+    It is asked by this name alone: a release with ``sampling=`` asks it about sums over units.
+    """
+    if not isinstance(asked, str) or asked != SecondMoments.name:
+        return []
+    within = universe(bounds)
+    if within.lo != -within.hi:
+        raise ParameterError("deviations lie between -c and c: pass bounds=(-c, c).")
+    return [Line("x", SecondMoments(), within, "given")]
+
+
+def _of_one(asked: Any, bounds: object, n_at_least: object) -> list[Line]:
+    """Lines of statistics of one column."""
+    wanted = statistics(asked)
+    if n_at_least is not None:
+        wanted = tuple(_with_number(each, n_at_least) for each in wanted)
+    declared, lines = None if bounds is None else universe(bounds), []
+    for each in wanted:
+        own = UNIT if isinstance(each, Proportion) else declared if each.bounded else None
+        if each.bounded and own is None:
+            raise ParameterError(f"{each.label} needs bounds=(lo, hi), the range that values can have.")
+        lines.append(Line("x", each, own, "given"))
+    return lines
 
 
 def _with_number(statistic: Any, n_at_least: object) -> Any:
@@ -85,7 +130,7 @@ def _rectangle(bounds: Any) -> Rectangle:
 
 def records_of(mechanism: Mechanism, records: Any) -> FloatArray:
     """Records as numbers, NaN where one is missing: shape (n,), of two columns (n, 2)."""
-    pair = isinstance(mechanism.statistic, PairStatistic)
+    pair = isinstance(mechanism.statistic, OfTwoColumns)
     found: Any
     try:
         if isinstance(records, pd.Series | pd.DataFrame):
@@ -116,7 +161,7 @@ def summary_of(mechanism: Mechanism, worlds: Sequence[ArrayLike]) -> Summary:
     held = [present(records_of(mechanism, each)) for each in worlds]
     group = np.repeat(np.arange(len(held)), [len(each) for each in held])
     stacked = np.concatenate(held)
-    pair = isinstance(mechanism.statistic, PairStatistic)
+    pair = isinstance(mechanism.statistic, OfTwoColumns)
     frame = pd.DataFrame({"g": group, "x": stacked[:, 0] if pair else stacked})
     if pair:
         frame["y"] = stacked[:, 1]

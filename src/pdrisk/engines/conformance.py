@@ -23,22 +23,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
 from typing import Final
 
 import numpy as np
 
-from pdrisk._core.lattice import PLACES, PlaceGrid
+from pdrisk._core.lattice import PLACES
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.pairs import Corr, Cov, Slope
 from pdrisk._core.size_sums import SizePoints
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs, Ranks, Summary
+from pdrisk._core.surveys.weighted import WeightedMean, WeightedMedian, WeightedVar
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.asked_groups import Groups
 from pdrisk._model.query import Line, Query
 from pdrisk.engines.base import Engine, Reading
+from pdrisk.engines.definitions import place, point, products, weight_steps
 
 __all__ = ["TABLES", "UNIVERSES", "GroupedColumn", "Opened", "check", "check_group_sizes", "questions"]
 
@@ -89,7 +90,12 @@ ASKED: Final[tuple[tuple[Statistic, str], ...]] = (
     *((Quantile(q), "laplace") for q in QUANTILES),
     *((Quantile(q, whole=whole), "exponential") for q in (0.0, 0.3, 0.5) for whole in (False, True)),
 )
-PAIRS: Final = (Cov(), Slope(), Corr())
+PAIRS: Final[tuple[tuple[Statistic, str], ...]] = (
+    *((each, "bernstein_products") for each in (Cov(), Slope(), Corr())),
+    (WeightedMean(), "weighted_two_sums"),
+    (WeightedVar(), "weighted_bernstein"),
+    (WeightedMedian(), "weighted_exponential"),
+)
 BESIDE: Final = Universe(-0.5, 2.0)  # of the other column
 SHARE: Final = Fraction(10)  # eps, at which a quantile reads a few of the records of "many"
 UNIVERSES: Final = (Universe(-1.0, 3.0), Universe(0.0, 1.0), Universe(2.0, 2.0**40), Universe(-1e9, 1e-9))
@@ -153,7 +159,7 @@ def questions(universe: Universe, keys: Sequence[str] | None) -> Iterator[Query]
     lines = tuple(Line("x", statistic, universe, "given", mechanism=mechanism) for statistic, mechanism in ASKED)
     groups = None if keys is None else Groups(("g",), tuple((key,) for key in keys), "given")
     both = Rectangle(universe.lo, universe.hi, BESIDE)
-    pairs = tuple(Line("x", each, both, "given", mechanism="bernstein_products", other="y") for each in PAIRS)
+    pairs = tuple(Line("x", each, both, "given", mechanism=mechanism, other="y") for each, mechanism in PAIRS)
     reads = ("x", "y") if groups is None else ("x", "y", "g")
     for asked in (*((line,) for line in lines), pairs, (*lines, *pairs[:1])):
         yield Query(asked, (), groups=groups, reads=reads)
@@ -231,8 +237,8 @@ def _wrong_pairs(
     columns = universe, BESIDE
     inside = [tuple(min(max(z, own.lo), own.hi) for z, own in zip(pair, columns, strict=True)) for pair in pairs]
     found: list[tuple[str, object, object]] = [("n", int(summary.n[group]), len(pairs))]
+    moved = sum(pair != own for pair, own in zip(pairs, inside, strict=True))
     if summary.clamped is not None:
-        moved = sum(pair != own for pair, own in zip(pairs, inside, strict=True))
         found.append(("clamped", int(summary.clamped[group]), moved))
     for part, own, at in ((summary, universe, 0), (summary.other, BESIDE, 1)):
         if part is None or part.lowest is None or part.highest is None:
@@ -241,58 +247,23 @@ def _wrong_pairs(
         ends = float(part.lowest[0, group]), float(part.highest[0, group])
         records = [pair[at] for pair in inside]
         found.append(("ends", ends, (min(records, default=own.hi), max(records, default=own.lo))))
+    if needs.cells and summary.cells is not None:
+        weights = Counter[int]()
+        for x, y in inside:
+            weights[point(x, universe, whole=False)] += weight_steps(place(y, BESIDE))
+        first, end = summary.cells.first[group : group + 2].tolist()
+        at, steps = (each[first:end].tolist() for each in (summary.cells.point, summary.cells.count))
+        found.append(("weights at points", dict(zip(at, steps, strict=True)), dict(+weights)))
     for degrees in needs.products:
         if degrees not in summary.products:
             yield f"products {degrees} are missing"
             continue
         sums = [0] * ((degrees[0] + 1) * (degrees[1] + 1))
         for pair in inside:
-            places = [_place(z, own) for z, own in zip(pair, columns, strict=True)]
-            sums = [before + more for before, more in zip(sums, _products(places[0], places[1], degrees), strict=True)]
+            k, l = (place(z, own) for z, own in zip(pair, columns, strict=True))  # noqa: E741
+            sums = [before + more for before, more in zip(sums, products(k, l, degrees), strict=True)]
         found.append((f"products {degrees}", summary.products[degrees][:, group].tolist(), sums))
-    for name, has, wanted in found:
-        if has != wanted:
-            yield f"{name} is {has!r}, and should be {wanted!r}"
-
-
-def _place(record: float, universe: Universe) -> int:
-    """The place of a clamped record: the one rule, in float64."""
-    grid = PlaceGrid.of(universe)
-    return math.floor((record - grid.origin) * grid.per_unit + grid.shift)
-
-
-def _products(k: int, l: int, degrees: tuple[int, int]) -> list[int]:  # noqa: E741
-    """The parts of one record: first k is divided, then each part of it in proportion to those of l."""
-
-    def divided(whole: int, parts: Sequence[Fraction]) -> list[int]:
-        own = [math.floor(whole * part) for part in parts]
-        left = 0 if len(parts) == 2 else 1
-        own[left] += whole - sum(own)
-        return own
-
-    def shares(place: int, degree: int) -> list[int]:
-        w = Fraction(place, PLACES)
-        return divided(PLACES, [1 - w, w] if degree == 1 else [(1 - w) ** 2, 2 * w * (1 - w), w**2])
-
-    others = [Fraction(share, PLACES) for share in shares(l, degrees[1])]
-    return [part for share in shares(k, degrees[0]) for part in divided(share, others)]
-
-
-@cache
-def _step(universe: Universe) -> int:
-    """The exponent of the steps between public points: 2**16 of them at least, and less than ten times as many."""
-    return next(e for e in range(100, -130, -1) if Fraction(universe.width) / Fraction(10) ** e >= 2**16)
-
-
-def _point(record: float, universe: Universe, *, whole: bool) -> int:
-    """The index of the public point of a clamped record: the one rule, in float64."""
-    step = 0 if whole else _step(universe)
-
-    def multiple(value: float) -> int:
-        scaled = value / float(f"1e{step}") if step > 0 else value * float(f"1e{-step}")
-        return math.floor(scaled + 0.5)
-
-    return multiple(record) - multiple(universe.lo)
+    yield from (f"{name} is {has!r}, and should be {wanted!r}" for name, has, wanted in found if has != wanted)
 
 
 def _around(ranks: Ranks, n: int) -> range:
@@ -351,7 +322,7 @@ def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Univ
     if summary.clamped is not None:
         yield from differs("clamped", int(summary.clamped[group]), sum(not lo <= x <= hi for x in present))
     if needs.places and summary.places is not None:
-        places = [_place(x, universe) for x in records]
+        places = [place(x, universe) for x in records]
         yield from differs("places", int(summary.places[group]), sum(places))
         if needs.place_squares and summary.place_squares is not None:
             squared = sum(math.floor(Fraction(k * k, PLACES)) for k in places)
@@ -364,7 +335,7 @@ def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Univ
         if getattr(needs, name) and found is not None:
             own = slice(found.first[group], found.first[group + 1])
             cells = np.repeat(found.point[own], found.count[own]).tolist()
-            points = [_point(x, universe, whole=name == "whole_cells") for x in records]
+            points = [point(x, universe, whole=name == "whole_cells") for x in records]
             if needs.ranks and len(cells) == n:  # the other records lie anywhere on their side of these
                 told_apart = set().union(*(_around(each, n) for each in needs.ranks))
                 points = sorted((points if k + 1 in told_apart else cells)[k] for k in range(n))

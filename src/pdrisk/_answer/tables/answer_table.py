@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from pdrisk._answer.tables.measured_tables import measured_columns, said_of, wid
 from pdrisk._mechanisms import ClippedSums
 from pdrisk._model.plain import plain_label
 
-__all__ = ["one_answer", "table_of_lines", "wide_table"]
+__all__ = ["intervals_of", "one_answer", "table_of_lines", "wide_table"]
 
 
 def one_answer(results: Results, groups: pd.Index | None) -> Release | pd.DataFrame:
@@ -89,6 +90,12 @@ def wide_table(table: pd.DataFrame) -> pd.DataFrame:
     return replace(
         said, index=(plain_label(rows.name),), headings=headings, measured=measured, measured_tables=None
     ).attach(wide)
+
+
+def intervals_of(edges: Sequence[float]) -> list[pd.Interval]:
+    """Bins as labels of rows: each holds its left edge, the last one both, which no IntervalIndex can say."""
+    pairs = list(pairwise(edges))
+    return [*(pd.Interval(*ends, closed="left") for ends in pairs[:-1]), pd.Interval(*pairs[-1], closed="both")]
 
 
 def _measured_tables(results: Results, index: pd.Index) -> dict[str, Any] | None:

@@ -1,14 +1,15 @@
 """English texts of all that pdrisk tells people. A translation has the same fields, and the same names in braces.
 
 A field that ends in ``_over`` is said where even 10,000 is too small a number for the risk to be less than "always";
-one that ends in ``_replaced`` in the place of the field without, where the number of records is public; one that ends
-in ``_of_rows`` where each record is protected by itself, and a person may have several.
+one in ``_replaced`` where the number of records is public; one in ``_of_rows`` where each record is protected alone.
 """
 
 from pdrisk._answer.words.english_ledger import OF_LEDGERS
+from pdrisk._answer.words.english_surveys import OF_SURVEYS
 
 TEXTS = {
     **OF_LEDGERS,
+    **OF_SURVEYS,
     # The participant.
     "imagine": (
         "Imagine the hardest case we can think of: someone knows everybody else's answers and must say whether you "
@@ -114,6 +115,9 @@ TEXTS = {
     ),
     "adjusted_state": " and that all are about the same data: {state}",
     "adjusted_by_word": " and, by the word of whoever asked, that all are about the same data",
+    "shrunk": "shrunk",
+    "shrunk_all": "drawn towards the mean of all groups: better on average, worse for those that differ most",
+    "shrunk_in": "drawn towards the mean of those with the same {column}: better on average, worse for outliers",
     "shares": "shares",
     "share_of_groups": "of all in the same group by {columns}",
     "share_of_all": "of all together",
@@ -332,6 +336,7 @@ TEXTS = {
     "left_out_share": "{share} of the records, by the limits of rows and groups",
     "limit_row": "one row of each {unit} counts",
     "limit_rows": "at most {rows} rows of each {unit} count",
+    "limit_waves": "a {unit} counts if both waves have a value",
     "limit_group": "each {unit} counts in one group",
     "limit_groups": "each {unit} counts in at most {groups} groups",
     "interval_truncated": "; the interval is that of the truncated answer",

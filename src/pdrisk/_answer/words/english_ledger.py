@@ -119,4 +119,9 @@ OF_LEDGERS: Final = {
         "By all answers together, an attacker who gives even odds may be right more than {times} times out of "
         "{out_of}; with a coin, {coin}."
     ),
+    # Lorenz curves.
+    "lorenz_title": "Who has how much of all incomes",
+    "lorenz_people": "of 100 people, the poorest",
+    "lorenz_income": "have so much of 100 of all incomes",
+    "lorenz_equal": "if all had the same",
 }

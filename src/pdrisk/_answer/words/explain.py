@@ -14,7 +14,7 @@ from pdrisk._answer.answer_line import AnswerLine
 from pdrisk._answer.curator import Exposed
 from pdrisk._answer.words.counts import chances
 from pdrisk._answer.words.groups import groups_said
-from pdrisk._answer.words.labels import clamped, hidden_values, title
+from pdrisk._answer.words.labels import clamped, hidden_values, of_survey, title
 from pdrisk._answer.words.languages import of_rows, texts
 from pdrisk._answer.words.left_out import of_truncated, rule_of, share_left_out, where_rows_count
 from pdrisk._answer.words.spent import SoFar, spent_so_far
@@ -237,11 +237,11 @@ class _Telling:
 
     def _ranks(self, line: AnswerLine) -> str:
         ranks, step = (math.nan if each is None else each for each in (line.rank95, line.step))
-        few = formatting.records_said_of(ranks)
-        if few is None:
+        if (few := formatting.records_said_of(ranks)) is None:
             return self.said["ranks_unknown"]
-        return self.said["ranks_within"].format(
-            ranks=formatting.number(ranks), step=formatting.number(step), few=f"{few:,}"
+        field, weight = ("ranks_within", 1) if line.weights is None else ("ranks_within_weight", line.weights[1])
+        return self.said[field].format(
+            ranks=formatting.number(ranks * weight), step=formatting.number(step), few=f"{few * weight:,.6g}"
         )
 
     def _noise(self, line: AnswerLine) -> str:
@@ -257,7 +257,7 @@ class _Telling:
 
     def _eps_of_values(self, line: AnswerLine) -> str:
         """The eps that pays for the values, without the share that chooses the groups."""
-        return _eps(line.eps - line.eps_groups)
+        return _eps(line.eps - line.eps_groups - line.sampling_eps)
 
     def _eps(self) -> Rows:
         answer, said = self.answer, self.said
@@ -311,9 +311,10 @@ class _Telling:
 
     def _declared(self, line: AnswerLine) -> str:
         said = self.said
-        bounds = line.bounds_as(said["bounds_range"], said["bounds_of_column"])
-        without = said["bounds_none" if self.answer.bins_clamp is None else "bounds_of_bins"]
-        bounds = said["bounds_are"].format(ranges=bounds) if bounds else without
+        ranges = line.bounds_as(said["bounds_range"], said["bounds_of_column"])
+        without = "bounds_none" if self.answer.bins_clamp is None else "bounds_of_bins"
+        bounds = said["bounds_are"].format(ranges=ranges) if ranges else said[without]
+        bounds += of_survey(line, said)
         noise = MECHANISMS[line.mechanism].noise
         if line.scale is not None:
             noise = said["noise_scaled"].format(noise=noise, scale=formatting.number(line.scale))

@@ -29,7 +29,15 @@ def groups_said(answer: Answer, said: Mapping[str, str]) -> list[tuple[str, str]
     if answer.without_missing:
         columns = said["names_or"].join(map(printable, answer.without_missing))
         text += said["groups_without_missing"].format(columns=columns)
-    return [(said["groups"], text), *_sums(answer, said), *_margins(answer, said)]
+    return [(said["groups"], text), *_sums(answer, said), *_margins(answer, said), *_shrunk(answer, said)]
+
+
+def _shrunk(answer: Answer, said: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The row about values that were shrunk towards a common mean; none of others."""
+    if answer.shrunk is None:
+        return []
+    field = "shrunk_in" if answer.shrunk else "shrunk_all"
+    return [(said["shrunk"], said[field].format(column=printable(answer.shrunk)))]
 
 
 def _sums(answer: Answer, said: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from pdrisk._answer.answer import Answer
 from pdrisk._answer.answer_line import AnswerLine
@@ -10,13 +11,16 @@ from pdrisk._answer.formatting import number
 from pdrisk._core.statistics import Proportion
 from pdrisk._printing import printable
 
-__all__ = ["clamped", "hidden_values", "title"]
+__all__ = ["clamped", "hidden_values", "of_survey", "title"]
 
 
 def title(answer: Answer) -> str:
-    """Names of all lines; of one alone with what its values were clamped to."""
+    """Names of all lines; of one alone with what its values were clamped to, of changes with whom they are about."""
     ends = clamped(answer, answer.lines[0]) if len(answer.lines) == 1 else ""
-    return f"{answer.name} {ends}" if ends else answer.name
+    about = ", of those in both" * ("waves" in answer.leaves_out)
+    if not ends:
+        return answer.name + about
+    return f"{answer.name}{' ' if ends.startswith('of ') else ', '}{ends}{about}"
 
 
 def clamped(answer: Answer, line: AnswerLine) -> str:
@@ -30,10 +34,25 @@ def clamped(answer: Answer, line: AnswerLine) -> str:
     spans = [("{}-{}" if low >= 0 else "{} to {}").format(number(low), number(high)) for _, (low, high) in known]
     if len(known) > 1:
         spans = [f"{name} {span}" for (name, _), span in zip(known, spans, strict=True)]
-    return f"of values clamped to {' and '.join(spans)}" if spans else ""
+    said = [f"of values clamped to {' and '.join(spans)}"] if spans else []
+    if line.weights is not None:
+        said.append(f"weights trimmed at {number(line.weights[1])}")
+    return ", ".join(said)
 
 
 def hidden_values(answer: Answer) -> str:
     """Names that stand for values from Python in the filter, as ``@limit``; "" without any."""
     names = re.findall(r"(?<!\w)@\w+", answer.where or "") if answer.where_trusted else []
     return ", ".join(dict.fromkeys(names))
+
+
+def of_survey(line: AnswerLine, said: Mapping[str, str]) -> str:
+    """The weights of a line and its sampling error, in words; "" of one without either."""
+    found = ""
+    if line.weights is not None:
+        found = said["weights_are"].format(column=printable(str(line.weights[0])), most=number(line.weights[1]))
+    if line.sampling_se is not None:
+        found += said["sampling_error_is"].format(se=number(line.sampling_se))
+    if line.sampling_eps:
+        found += said["sampling_error_costs"].format(eps=f"{line.sampling_eps:.6g}")
+    return found

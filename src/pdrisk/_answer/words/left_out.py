@@ -18,6 +18,8 @@ def rule_of(answer: Answer, said: Mapping[str, str]) -> str:
         limits.append(said["limit_rows" if answer.rows > 1 else "limit_row"] + where_rows_count(answer, said))
     if "groups" in answer.leaves_out:
         limits.append(said["limit_groups" if answer.groups_each > 1 else "limit_group"])
+    if "waves" in answer.leaves_out:
+        limits.append(said["limit_waves"] + said["weight_of_later"] * answer.lines[0].is_weighted)
     if not limits:
         return ""
     numbers = {"rows": f"{answer.rows:,}", "groups": f"{answer.groups_each:,}"}

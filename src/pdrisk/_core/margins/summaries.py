@@ -38,4 +38,5 @@ def summary_of_margin(summary: Summary, places: IntArray, sizes: tuple[int, ...]
         return margin(in_grid(numbers, places, sizes), len(sizes), axes).reshape(-1)
 
     found: dict[str, Any] = {name: summed(own) for name in SUMS if (own := getattr(summary, name)) is not None}
-    return Summary(**found)
+    products = {degrees: np.stack([*map(summed, sums)]) for degrees, sums in summary.products.items()}
+    return Summary(**found, products=products)

@@ -18,6 +18,7 @@ from pdrisk._core.risks.gaussian_dp import root
 from pdrisk._ledger.rules.success_limits import mu2_of_pure
 from pdrisk._ledger.store.records import EVENTS, exact
 from pdrisk._ledger.store.store import Rows
+from pdrisk._model.query import written
 from pdrisk._printing import inert, printable
 from pdrisk.errors import ParameterError
 
@@ -54,7 +55,8 @@ def _words(body: dict[str, Any]) -> str | None:
     if asked is None:
         return None
     lines = [
-        f"{line['statistic']}({', '.join(_columns(line))})" + (f" filter {line['filter']}" if "filter" in line else "")
+        written(line["statistic"], line.get("column"), line.get("other"))
+        + (f" filter {line['filter']}" if "filter" in line else "")
         for line in asked["lines"]
     ]
     said = ", ".join(lines)
@@ -63,11 +65,6 @@ def _words(body: dict[str, Any]) -> str | None:
     if "source" in asked:
         said += f" from {asked['source']}"
     return said + (f" by {', '.join(map(str, asked['by']))}" if "by" in asked else "")
-
-
-def _columns(line: dict[str, Any]) -> list[str]:
-    """The columns that a statistic is about."""
-    return [str(line[name]) for name in ("column", "other") if line.get(name) is not None]
 
 
 def table_of(rows: Rows) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from pdrisk._ledger.accounts.memory import Identity, key_of
 from pdrisk._ledger.accounts.publication import beside
 from pdrisk._ledger.accounts.receipt import Receipt
 from pdrisk._ledger.rules.names import known_as
-from pdrisk._ledger.rules.policy import check_policy
+from pdrisk._ledger.rules.policy import Policy, check_policy
 from pdrisk._ledger.rules.price import price_of
 from pdrisk._ledger.rules.question import events, identity, name_of, question
 from pdrisk._ledger.rules.reserved import ReservedBudget
@@ -101,7 +102,7 @@ class Payer:
 
     def _check_unit(self, unit: Unit, account: Account) -> None:
         """Refuse another unit than that of the budget; the first unit of people becomes the budget's."""
-        known = account.person()
+        unit, known = Unit() if unit.of_clusters else unit, account.person()
         self._check_person(known, unit.label)
         of_people = f"the budget of dataset {self._dataset!r} is that of people, told apart by {known!r}, and"
         if unit.of_rows and known is not None:
@@ -151,12 +152,7 @@ class Payer:
                 policy = rules.policy.for_person(data.person if data.is_known_to(self._budget) else None)
                 check_policy(query, rules.policy, name_of(query))
                 extra, key = beside(query, rules.policy, account, self._budget), None
-                if policy.least_group is not None:
-                    if (
-                        asked.get("least_group", 1) != 1
-                    ):  # of private keys: questions that differ in it are not the same
-                        asked["least_shown"] = asked["least_group"]
-                    asked["least_group"] = policy.said["least_group"]
+                asked = _ruled(asked, policy)
                 if about is not None:
                     key = key_of(identity(query, asked), about)
                     kept = None if fresh else account.remembered(key)
@@ -208,6 +204,15 @@ class Payer:
             else:
                 return
         raise refusal
+
+    def remembers(self, query: Query, data: Identity, origin: Origin) -> bool:
+        """Whether the answer to a question is remembered, so that it costs nothing."""
+        about = data.about(query, origin, self._budget)
+        if about is None:
+            return False
+        with self._reading() as account:
+            policy = account.rules().policy.for_person(data.person if data.is_known_to(self._budget) else None)
+            return account.remembered(key_of(identity(query, _ruled(question(query), policy)), about)) is not None
 
     def failed(self, receipt: Receipt) -> None:
         """Record that a paid query failed; it stays paid."""
@@ -274,3 +279,12 @@ class Payer:
         if analyst is None:
             analyst = known_as(ask, place, self._dataset, self._analyst)
         return Account(ask, self._dataset, analyst, place)
+
+
+def _ruled(asked: dict[str, Any], policy: Policy) -> dict[str, Any]:
+    """What is asked under a policy: where it withholds, what was withheld before it is another answer."""
+    if policy.least_group is None:
+        return asked
+    # Of private keys: questions that differ in it are not the same.
+    shown = {"least_shown": asked["least_group"]} if asked.get("least_group", 1) != 1 else {}
+    return asked | shown | {"least_group": policy.said["least_group"]}

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from pdrisk._core.statistics import Proportion
+from pdrisk._core.surveys.weighted import OF_ANYTHING, WEIGHTED
 from pdrisk._ledger.publishing.statement_words import TEXTS
 from pdrisk._ledger.rules.limits import Spent, shown
 from pdrisk._mechanisms import MECHANISMS
@@ -123,6 +124,9 @@ class PublishedAnswer:
         if "groups" in limits:
             groups = unit["groups"]
             yield TEXTS["group" if groups == 1 else "groups"].format(unit=self.unit, groups=f"{groups:,}")
+        if "waves" in limits:
+            is_weighted = self.question["lines"][0]["statistic"].startswith(WEIGHTED)
+            yield TEXTS["waves"] + TEXTS["weight_of_later"] * is_weighted
 
     @property
     def values(self) -> Iterator[str]:
@@ -199,6 +203,10 @@ def _bounds_of(line: Mapping[str, Any]) -> Iterator[str]:
     if line["statistic"] == Proportion().label:  # whose values are 0 and 1
         return
     known = [(line["column"], line["bounds"]), (line.get("other"), line.get("other_bounds"))]
+    if line["statistic"].startswith(WEIGHTED):
+        column, ends = known[1] if "other" in line else known[0]
+        yield TEXTS["weights"].format(column=printable(str(column)), most=_number(ends[1]))
+        known = known[:1] if "other" in line and line["statistic"] not in OF_ANYTHING else []
     known = [(printable(str(column)), ends) for column, ends in known if ends is not None]
     for column, ends in known:
         yield TEXTS["bounds"].format(column=column, low=_number(ends[0]), high=_number(ends[1]))

@@ -61,6 +61,7 @@ TEXTS: Final = {
     "bins": "{number} bins from {low} to {high} by the publisher's word; values beyond {beyond}",
     "bins_clamp": "count in the first and the last",
     "bins_leave_out": "are not counted",
+    "weights": "weights {column}, trimmed at {most} and made without these records by the publisher's word",
     "n_at_least": "at least {n} records by the publisher's word",
     "rounded": "rounded to multiples of {base} after the noise",
     "eps_of_groups": "{eps} and delta {delta} to choose the groups that are shown",
@@ -72,6 +73,8 @@ TEXTS: Final = {
     "each_group": " in each group",
     "all_groups": " in all groups together",
     "group": "each {unit} counts in one group",
+    "waves": "of those with a value in both waves",
+    "weight_of_later": ", and a weight in the later one",
     "groups": "each {unit} counts in at most {groups} groups",
     "withheld": "{eps} to see, with noise, whether there are {size}: answers about fewer are withheld",
     # All of them.

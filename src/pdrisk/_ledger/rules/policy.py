@@ -13,6 +13,9 @@ from typing import Any
 from pdrisk._core.foreign import shown
 from pdrisk._core.order import Quantile
 from pdrisk._core.statistics import Count, Histogram, Statistic
+from pdrisk._core.surveys.mean_change import MeanChange
+from pdrisk._core.surveys.second_moments import SecondMoments
+from pdrisk._core.surveys.weighted import WEIGHTED
 from pdrisk._ledger.rules.limits import whole_number
 from pdrisk._ledger.rules.names import folded
 from pdrisk._mechanisms import calibrated
@@ -32,7 +35,8 @@ from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
 
 __all__ = ["Policy", "check_policy"]
 
-ABOUT_A_GROUP = (*STATISTICS, *OF_TWO_COLUMNS, "hist")
+OF_BINS = {False: {"hist"}, True: {"hist", "median", "quantile"}}  # statistics that bins are, or tell
+ABOUT_A_GROUP = (*STATISTICS, *OF_TWO_COLUMNS, "hist", MeanChange.name)
 SAME = {0.0: "min", 0.5: "median", 1.0: "max"}  # quantiles that have names of their own
 
 
@@ -168,7 +172,7 @@ class Policy:
 
     def least_group_of(self, line: Line) -> LeastGroup | None:
         """Least number of people of a line; None for a search for bounds, which is about no group."""
-        return self.least_group if line.statistic.name in ABOUT_A_GROUP else None
+        return self.least_group if _plain_name(line.statistic) in ABOUT_A_GROUP else None
 
     @property
     def hides_parts(self) -> bool:
@@ -186,12 +190,19 @@ def _is_one_number(line: Line) -> bool:
 
 def _names_of(statistic: Statistic) -> set[str]:
     """All names of a statistic; a quantile also by the exact fraction that is answered."""
-    names = {statistic.name}
+    names = {_plain_name(statistic)}
     if isinstance(statistic, Histogram):
         names.add("count")
+    if isinstance(statistic, MeanChange) or _plain_name(statistic) == MeanChange.name:
+        names.add("mean")
     if isinstance(statistic, Quantile) and (same := SAME.get(float(fraction_of(statistic.q)))):
         names.add(same)
     return names
+
+
+def _plain_name(statistic: Statistic) -> str:
+    """Name of a statistic, or of the one that it is with all weights the same."""
+    return statistic.name.removeprefix(WEIGHTED)
 
 
 def _least(said: object) -> LeastGroup:
@@ -268,15 +279,30 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
             f"{asked} with margins: the owner has answers rounded, and rounded cells do not add up to their margins. "
             "Ask about each set of groups in a question of its own."
         )
+    if query.sums_cells and (policy.least_group or any(policy.base_of(line.statistic) for line in query.lines)):
+        raise PolicyError(
+            f"{asked} for measures of inequality: they are made of all income bins, and the owner has answers about "
+            "few people withheld, or counts rounded. Ask for quantiles and means instead."
+        )
     if query.margins is not None and policy.hides_parts and any(not _is_one_number(line) for line in query.lines):
         raise PolicyError(
             f"{asked} with margins: they are made of counts and sums, and the owner has some statistics rounded or "
             "refused. Ask about each set of groups in a question of its own."
         )
+    if policy.hides_parts and any(isinstance(line.statistic, SecondMoments) for line in query.lines):
+        raise PolicyError(
+            f"{asked} for a sampling error: it tells of counts and sums, and the owner has some statistics rounded or "
+            "refused. Leave sampling= out."
+        )
     if query.is_opaque and policy.refuse_columns:
         raise PolicyError(
             f"{asked} by a function of pdrisk.register: it cannot see which columns it is about, and the owner does "
             "not allow some. Ask with pdrisk.sql."
+        )
+    ruled = {*policy.refuse_statistics, *(name for name, _ in policy.round_to)}
+    if query.in_bins and (refused := sorted(ruled & OF_BINS[query.sums_cells])):
+        raise PolicyError(
+            f"{asked} in bins: the owner does not allow {refused[0]}, or has it rounded. Ask for another statistic."
         )
     for line in query.lines:
         if refused := sorted(_names_of(line.statistic) & set(policy.refuse_statistics)):

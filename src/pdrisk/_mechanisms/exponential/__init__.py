@@ -18,13 +18,13 @@ from pdrisk._core.risks.gaussian_dp import mu_of_exponential
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Ranks, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism, at_most
-from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.exponential.error import largest_error
 from pdrisk._mechanisms.exponential.items import Items
 from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
-from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
+from pdrisk._mechanisms.noise.entropy import Bits, system_bits
+from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 
 __all__ = ["LARGEST_DENOMINATOR", "SHORT", "Exponential", "fraction_of", "score_of", "slopes_of"]
 

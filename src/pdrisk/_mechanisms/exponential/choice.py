@@ -7,12 +7,12 @@ from fractions import Fraction
 
 from pdrisk._core.cells import Cells
 from pdrisk._core.summary import FloatArray, IntArray
-from pdrisk._mechanisms.entropy import Bits
 from pdrisk._mechanisms.exponential.choosing import chosen_points
 from pdrisk._mechanisms.exponential.items import Items, items_of
 from pdrisk._mechanisms.exponential.losses import Losses
 from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
+from pdrisk._mechanisms.noise.entropy import Bits
 
 __all__ = ["Choice"]
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from pdrisk._core.summary import FloatArray, IntArray
-from pdrisk._mechanisms.entropy import Bits
 from pdrisk._mechanisms.exponential.items import Items
 from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Weights
+from pdrisk._mechanisms.noise.entropy import Bits
 
 __all__ = ["chosen_items", "chosen_points", "uniform_below"]
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn
-from pdrisk._mechanisms.entropy import Bits, system_bits
 from pdrisk._mechanisms.exponential import BEYOND, SHORT, Exponential, score_of, slopes_of
 from pdrisk._mechanisms.exponential.items import Items
 from pdrisk._mechanisms.exponential.joint import Joint, Spare, Target
 from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
-from pdrisk._mechanisms.sampler import Sampler, discrete_laplace
+from pdrisk._mechanisms.noise.entropy import Bits, system_bits
+from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 
 __all__ = ["ExponentialInterval"]
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
 from pdrisk._core.summary import IntArray
-from pdrisk._mechanisms.entropy import Bits
 from pdrisk._mechanisms.exponential.choosing import chosen_points, uniform_below
 from pdrisk._mechanisms.exponential.items import items_of
 from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
+from pdrisk._mechanisms.noise.entropy import Bits
 
 __all__ = ["PLACE_BITS", "Part"]
 

@@ -59,7 +59,9 @@ def critical(weights: FloatArray, level: float) -> FloatArray:
     return t * widest
 
 
-def critical_of_sum(weights: FloatArray, level: float, times: FloatArray | None = None) -> FloatArray:
+def critical_of_sum(
+    weights: FloatArray, level: float, times: FloatArray | None = None, variance: FloatArray | None = None
+) -> FloatArray:
     """Bound that a weighted sum of independent Laplace variables of scale 1 keeps with probability ``level``.
 
     Parameters
@@ -68,6 +70,8 @@ def critical_of_sum(weights: FloatArray, level: float, times: FloatArray | None 
     level : float
     times : ndarray of float64, shape (m,) or that of the weights, optional
         How many variables have each of these weights; one without it.
+    variance : ndarray of float64, shape (...), optional
+        Of an independent normal variable that is added to the sum.
 
     Returns
     -------
@@ -83,10 +87,11 @@ def critical_of_sum(weights: FloatArray, level: float, times: FloatArray | None 
     flat = np.abs(weights).reshape(len(weights), -1)
     found = np.empty(flat.shape[1])
     number = np.broadcast_to(1.0 if times is None else times.reshape(len(weights), -1), flat.shape)
+    normal = np.zeros(len(found)) if variance is None else variance.reshape(-1)
     wanted = NormalDist().inv_cdf((1 + level) / 2)
     for start in range(0, len(found), PIECE):
         piece = slice(start, start + PIECE)
-        found[piece] = _of_piece(flat[:, piece], number[:, piece], wanted)
+        found[piece] = _of_piece(flat[:, piece], number[:, piece], normal[piece], wanted)
     return found.reshape(weights.shape[1:])
 
 
@@ -126,21 +131,23 @@ def coarseness(scale: FloatArray, unit: FloatArray) -> FloatArray:
     return -scale * np.log1p(np.expm1(-rate) / 2)
 
 
-def _of_piece(size: FloatArray, number: FloatArray, wanted: float) -> FloatArray:
+def _of_piece(size: FloatArray, number: FloatArray, normal: FloatArray, wanted: float) -> FloatArray:
     """`critical` for one piece, with a normal variable's critical value.
 
     Newton's method in t, with the derivative of s for that of all; where it leaves what is known, by halves.
     """
     widest = size.max(axis=0)
-    squares = np.where(widest > 0, size / np.where(widest > 0, widest, 1.0), 1.0) ** 2
+    unit = np.where(widest > 0, widest, 1.0)
+    squares = np.where(widest > 0, size / unit, 1.0) ** 2
+    normal = normal / unit / unit
     low, high = np.zeros(widest.shape), np.ones(widest.shape)
     t = (low + high) / 2
     for _ in range(MOST_STEPS):
         part = squares * t**2
         left = 1 - part
-        x = (number * 2 * squares * t / left).sum(axis=0)
-        curved = (number * 2 * squares * (1 + part) / left**2).sum(axis=0)
-        root = np.sqrt(2 * (t * x + (number * np.log(left)).sum(axis=0)))
+        x = (number * 2 * squares * t / left).sum(axis=0) + normal * t
+        curved = (number * 2 * squares * (1 + part) / left**2).sum(axis=0) + normal
+        root = np.sqrt(2 * (t * x + (number * np.log(left)).sum(axis=0) - normal * t**2 / 2))
         over = root + np.log(t * np.sqrt(curved) / root) / root - wanted
         low, high = np.where(over < 0, t, low), np.where(over < 0, high, t)
         closer = t - over * root / (t * curved)

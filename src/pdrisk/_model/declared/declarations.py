@@ -132,11 +132,12 @@ class Known:
 
 @dataclass(frozen=True)
 class Declarations:
-    """Declarations of a frame or table: by hand, which wins, and by schemas; and who a person is there."""
+    """Declarations of a frame or table: by hand, which wins, and by schemas; who a person is there, and the weights."""
 
     own: tuple[Declaration, ...] = ()
     schema: tuple[Declaration, ...] = ()
     people: People | None = None
+    weights: Hashable | None = None
 
     @once
     def _by_label(
@@ -200,7 +201,11 @@ class Declarations:
         return Known(column, interval, valid, keys, missing or (), *sources, any(entry.whole for entry in said))
 
     def and_schema(
-        self, entries: tuple[Declaration, ...], people: People | None, objects: Collection[Hashable] = ()
+        self,
+        entries: tuple[Declaration, ...],
+        people: People | None,
+        weights: Hashable | None,
+        objects: Collection[Hashable] = (),
     ) -> Declarations:
         """Declarations with a later schema, which replaces those of all columns that it names.
 
@@ -210,7 +215,8 @@ class Declarations:
         before = (entry for entry in self.schema if (entry.column, entry.pattern) not in named)
         kept = (e for e in entries if e.says_something or (e.kind is not None and e.column in objects))
         own = (*kept, *before)
-        return Declarations(self.own, own, self.people if people is None else people)
+        weights = self.weights if weights is None else weights
+        return Declarations(self.own, own, self.people if people is None else people, weights)
 
     @property
     def text(self) -> str:
@@ -223,6 +229,8 @@ class Declarations:
                 "constant": [json_value(column) for column in people.constant],
                 **({} if people.unit_label is None else {"unit_label": people.unit_label}),
             }
+        if self.weights is not None:
+            said["weights"] = json_value(self.weights)
         return json.dumps(said)
 
 
@@ -307,7 +315,7 @@ def from_text(text: str) -> Declarations:
         said = stored.get("people")
         parts = None if said is None else (said["person"], said["per_person"], said["constant"], said.get("unit_label"))
         people = None if parts is None else judged_people(*parts)
-        found = Declarations(own, schema, people)
+        found = Declarations(own, schema, people, from_json(stored["weights"]) if "weights" in stored else None)
         for entry in found.schema:
             if entry.pattern:
                 _compiled(entry.column)

@@ -19,9 +19,18 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     from pandera.pandas import DataFrameSchema
 
-__all__ = ["bounds_from", "entries_of", "keys_from", "missing_from", "people_of_schema", "schema_for"]
+__all__ = [
+    "bounds_from",
+    "entries_of",
+    "keys_from",
+    "missing_from",
+    "people_of_schema",
+    "schema_for",
+    "weights_of_schema",
+]
 
-OF_ALL = ("person", "per_person", "constant", "unit_label")
+OF_PEOPLE = ("person", "per_person", "constant", "unit_label")
+OF_ALL = (*OF_PEOPLE, "weights")
 
 
 @own_errors
@@ -194,9 +203,23 @@ def people_of_schema(schema: object) -> People | None:
         If it cannot be understood.
     """
     said = _of_all(schema)
-    if not any(said.get(name) is not None for name in OF_ALL):
+    if not any(said.get(name) is not None for name in OF_PEOPLE):
         return None
-    return judged_people(*(said.get(name) for name in OF_ALL))
+    return judged_people(*(said.get(name) for name in OF_PEOPLE))
+
+
+def weights_of_schema(schema: object) -> str | int | None:
+    """Column of weights that a schema's ``metadata={"dprisk": {"weights": "w"}}`` declares; None without.
+
+    Raises
+    ------
+    ColumnTypeError
+        If it is no name of a column.
+    """
+    named = _of_all(schema).get("weights")
+    if named is None or (isinstance(named, str | int) and not isinstance(named, bool)):
+        return named
+    raise ColumnTypeError(f"weights in the metadata of a schema is a column, not of type {type(named).__name__}.")
 
 
 def _of_all(schema: object) -> dict[Any, Any]:

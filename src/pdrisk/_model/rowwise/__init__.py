@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._caller_frame import caller
+from pdrisk._core.foreign import shown
 from pdrisk._guard import guarded
 from pdrisk._model.declared.missing_codes import asked_for_code
 from pdrisk._model.nodes import Column, Constant, Node, Operation, equalities, is_given
@@ -36,6 +37,7 @@ __all__ = [
     "RowwiseFilter",
     "Within",
     "caller_names",
+    "equal_to",
     "fitting",
     "given_of",
     "is_mask",
@@ -227,6 +229,12 @@ def judged(
         return _checked(builder, lambda: polars_tree(where, builder))
     given = given_of(where, frame)
     return RowwiseFilter(None, True, (), given="function" if callable(given) else "mask")
+
+
+def equal_to(column: Hashable, value: Any, frame: pd.DataFrame, option: str) -> RowwiseFilter:
+    """The filter of the records with this value in a column; fails as `judged`, and names the option that says it."""
+    builder = Builder(shown(value), frame, lambda _: None, option)
+    return _checked(builder, lambda: builder.operation("==", builder.column(column), builder.constant(value, "it")))
 
 
 def judged_again(kept: RowwiseFilter, frame: pd.DataFrame, levels: Levels) -> RowwiseFilter:

@@ -31,6 +31,7 @@ from pdrisk._core.risks.gaussian_dp import largest_eps, limit_of
 from pdrisk._core.risks.risk import posterior
 from pdrisk._core.risks.worlds import positive
 from pdrisk._core.summary import Summary
+from pdrisk._core.surveys.weighted import Weighted
 from pdrisk._digits import rounded_up
 from pdrisk._guard import guarded
 from pdrisk._mechanisms import MECHANISMS, ClippedSums, Mechanism
@@ -159,7 +160,9 @@ def _lines(
     if mechanisms is None:
         # A declared whole sum is another statistic, which Laplace noise does not answer.
         (best,) = judged_lines(frame, column, (asked,), replace(request, mechanism="auto"))
-        able = [name for name, each in MECHANISMS.items() if each.answers(best.statistic) or name == "laplace"]
+        able = [name for name, each in MECHANISMS.items() if each.answers(best.statistic)]
+        if not isinstance(best.statistic, Weighted) and "laplace" not in able:
+            able = ["laplace", *able]
         names = [name for name in able if name != ClippedSums.name]  # of clipped values: another question
     elif isinstance(mechanisms, list | tuple) and all(isinstance(name, str) for name in mechanisms) and mechanisms:
         names = list(mechanisms)

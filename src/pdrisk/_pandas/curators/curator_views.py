@@ -11,6 +11,7 @@ import pandas as pd
 from pdrisk._core.foreign import own_errors_of
 from pdrisk._ledger import Identity, check_curator
 from pdrisk._model.declared.aliases import Bounds, By, Eps, Keys, Where
+from pdrisk._model.design import Design
 from pdrisk._model.unit import People
 from pdrisk._pandas.curators.assess import USUAL_EPS, assessment, individual_risk, planned_epsilon
 from pdrisk._pandas.curators.compare import Comparison, comparison
@@ -35,6 +36,11 @@ class CuratorViews(Hinting):
 
     _identity: Identity | None = None  # of a Dataset: by it a ledger remembers
     _defaults: Mapping[str, Any] = MappingProxyType({})  # of a Dataset: options of all its calls
+
+    @property
+    def _design(self) -> Design | None:
+        """How the sample was drawn, as far as it is declared."""
+        return None
 
     @property
     def _people(self) -> People:
@@ -63,11 +69,12 @@ class CuratorViews(Hinting):
         """Request about this frame, with the Dataset's filter, defaults and ledger."""
         rows, payer = self._rows(options.get("where")), self._payer(options.get("ledger"))
         asked = {**self._defaults, **options, "where": rows, "ledger": payer}
-        return Request(**asked, people=self._people, opened=self._opened)
+        return Request(**asked, people=self._people, design=self._design, opened=self._opened)
 
     def _looked_at(self, **asked: Any) -> Request:
         """Request about this frame, without the Dataset's defaults."""
-        return Request(**{**asked, "where": self._rows(asked["where"])}, people=self._people, opened=self._opened)
+        own = {**asked, "where": self._rows(asked["where"])}
+        return Request(**own, people=self._people, design=self._design, opened=self._opened)
 
     def _check_curator(self, asked: str) -> None:
         """Refuse other analysts than the curators of the ledger that would pay."""

@@ -22,6 +22,7 @@ MEANT = {
     **{other: f"write .{name}(...)" for other, name in SAME.items()},
     **dict.fromkeys(("histogram", "plot"), "write .hist(...), which is a table of counts"),
     **dict.fromkeys(("percentile", "median_high", "median_low"), "write .quantile(q=0.9)"),
+    **dict.fromkeys(("gini", "lorenz", "poverty"), "write .inequality(...), which has it"),
     "mad": "write .median(...), or .std(...) for the spread",
     **dict.fromkeys(("loc", "iloc", "head"), "records do not leave; a filter is where= of each answer"),
     "mode": MODE,
@@ -39,7 +40,11 @@ DISCLOSURE = (
     "suggest_generalization",
     "output_rules",
 )
-CURATORS_VIEWS = ("assess", "compare", "individual_risk", "epsilon_for", "identifiability", *DISCLOSURE)
+CURATORS_VIEWS = (
+    *("assess", "compare", "individual_risk", "epsilon_for", "identifiability", "sampling_errors"),
+    *DISCLOSURE,
+)
+USUAL = ("count", "sum", "mean")  # that a list of methods begins with
 STEPS = ("declare", "declared", "query", "assign", "join")  # they prepare questions
 
 
@@ -73,7 +78,7 @@ class Hinting:
         """All methods: which answer with noise, which prepare a question, and which show exact numbers."""
         known = [name for name in self._known() if name not in without]
         exact, steps = ([name for name in known if name in kind] for kind in (CURATORS_VIEWS, STEPS))
-        noisy = [name for name in known if name not in (*exact, *steps)]
+        noisy = [*USUAL, *(name for name in known if name not in (*exact, *steps, *USUAL))]
         listed = {"noisy answers": noisy, "preparation": steps, "exact numbers, for the curator alone": exact}
         return "; ".join(
             [*(f"{of}: {', '.join(names)}" for of, names in listed.items() if names), "see help() of each"]

@@ -16,6 +16,7 @@ import pandas as pd
 from pdrisk._core.foreign import as_integer, own_errors, shown
 from pdrisk._core.risks.risk import posterior
 from pdrisk._core.statistics import Count, Statistic
+from pdrisk._core.surveys.mean_change import MeanChange, differences
 from pdrisk._model.arguments import (
     MOST_STATISTICS,
     check_step,
@@ -252,7 +253,10 @@ def _line(
             f"{written(asked.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "
             f"bounds={{{shown(column)}: (lo, hi)}}."
         )
-    line = Line(column, asked, universe(own), "given")
+    within = universe(own)
+    if isinstance(asked, MeanChange) and isinstance(bounds, Mapping):  # which has the bounds of the column
+        within = differences(within)
+    line = Line(column, asked, within, "given")
     return answered_by(line, mechanism, whole=step is not None, joint=True, interval=interval, clip=clip)
 
 

@@ -21,7 +21,7 @@ from pdrisk._model.columns import check_column
 from pdrisk._model.declared.attributes import ATTRIBUTE
 from pdrisk._model.declared.declarations import BadTextError, Declaration, Declarations, Known, from_text
 from pdrisk._model.declared.missing_codes import check_codes
-from pdrisk._model.declared.pandera_schema import entries_of, people_of_schema
+from pdrisk._model.declared.pandera_schema import entries_of, people_of_schema, weights_of_schema
 from pdrisk._model.groups.frame_keys import checked_keys
 from pdrisk._model.plain import plain_value
 from pdrisk._model.unit import People
@@ -93,7 +93,9 @@ def declarations(
             own[label] = replace(
                 own.get(label, Declaration(label, BY_HAND)), **{part: _judged(frame, column, part, value)}
             )
-    known = Declarations(tuple(own.values()), before.schema, before.people if people is None else people)
+    known = Declarations(
+        tuple(own.values()), before.schema, before.people if people is None else people, before.weights
+    )
     if schema is not None:
         entries = entries_of(schema)
         named = [column for column in frame.columns.unique() if Declarations(schema=entries).names(column)]
@@ -104,9 +106,13 @@ def declarations(
                 f"the frame has {_some(frame.columns)}."
             )
         known, columns = (
-            known.and_schema(entries, of_schema if people is None else people, _objects(frame)),
+            known.and_schema(
+                entries, of_schema if people is None else people, weights_of_schema(schema), _objects(frame)
+            ),
             columns + named,
         )
+    if known.weights is not None:
+        check_column(frame, known.weights)
     if known.people is not None:
         for column in (*known.people.columns, *known.people.constant):
             check_column(frame, column)
@@ -195,7 +201,7 @@ def declared_table(frame: pd.DataFrame) -> pd.DataFrame:
 def attach(data: pd.DataFrame | pd.Series, schema: Any) -> None:
     """Write a schema's declarations into the ``attrs`` of data that pandera validated by it."""
     before = _stored(data)
-    now = before.and_schema(entries_of(schema), people_of_schema(schema), _objects(data))
+    now = _with_schema(before, schema, data)
     if now != before:
         data.attrs[ATTRIBUTE] = _text(now)
 
@@ -212,7 +218,13 @@ def declarations_of(data: pd.DataFrame | pd.Series) -> Declarations:
     if said.schema or "pandera" not in sys.modules:
         return said
     schema = getattr(getattr(data, "pandera", None), "schema", None)  # validated before pdrisk was imported
-    return said if schema is None else said.and_schema(entries_of(schema), people_of_schema(schema), _objects(data))
+    return said if schema is None else _with_schema(said, schema, data)
+
+
+def _with_schema(before: Declarations, schema: object, data: pd.DataFrame | pd.Series) -> Declarations:
+    """Declarations of data with those of a later schema."""
+    told = people_of_schema(schema), weights_of_schema(schema)
+    return before.and_schema(entries_of(schema), *told, _objects(data))
 
 
 def _objects(data: pd.DataFrame | pd.Series) -> list[Hashable]:

@@ -47,6 +47,7 @@ __all__ = [
     "check_groups_are_known",
     "check_rows_in_python",
     "eps_values",
+    "groups_of",
     "judged_query",
     "judged_selection",
     "listed_numbers",
@@ -113,7 +114,7 @@ def judged_selection(
 ) -> tuple[Query, Engine[Any]]:
     """The judged filter, groups and people of lines, and what reads them; without a share, what is only looked at."""
     where = request.where
-    groups = _groups(frame, request.by, request.keys)
+    groups = groups_of(frame, request.by, request.keys)
     if share is None:
         check_groups_are_known(groups)
     if groups is not None and groups.keys_from == "data" and request.people.joined_on:
@@ -121,8 +122,11 @@ def judged_selection(
     unit = unit_of(frame, lines, groups, request)
     rows = None if where is None else judged(where, frame, caller_names, lambda column: declared(frame, column).keys)
     reads: tuple[Hashable, ...] = tuple(_read(frame, lines, rows, groups))
+    if unit.waves is not None:
+        reads = (*reads, *unit.waves.columns)
     missing = codes_of(frame, list(dict.fromkeys((*reads, *unit.person))))
     filters = [each for each in (rows, *(line.indicator for line in lines)) if each is not None]
+    filters += () if unit.waves is None else unit.waves.conditions
     for each in filters:
         each.check_codes(missing)
     unknown = any(each.canonical is None for each in filters)
@@ -130,6 +134,7 @@ def judged_selection(
     if said is not None:
         conditions = (line.indicator.rule for line in lines if line.indicator is not None)
         said += "".join(meaning_of(rule, as_value=True) for rule in conditions if rule is not None)
+        said += "" if unit.waves is None else unit.waves.canonical
     stored, derived = frame, tuple[Derived, ...]()
     if isinstance(where, Within):
         derived, reads = used(where.derived, reads)
@@ -256,7 +261,8 @@ def check_given(frame: pd.DataFrame, request: Request) -> Fraction:
     return eps
 
 
-def _groups(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
+def groups_of(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
+    """The groups of a request with their keys, as they are listed or declared; None without ``by``."""
     for column in islice(keys, MOST) if isinstance(keys, Mapping) else ():  # a declaration: not all need be groups
         check_column(frame, column)
     if by is None:

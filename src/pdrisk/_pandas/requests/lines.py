@@ -17,6 +17,7 @@ from pdrisk._core.pairs import PairStatistic
 from pdrisk._core.replaced import of_size
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
+from pdrisk._core.surveys.mean_change import MeanChange
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.arguments import (
     check_step,
@@ -26,18 +27,19 @@ from pdrisk._model.arguments import (
     universe,
 )
 from pdrisk._model.asked_groups import Source
-from pdrisk._model.columns import KINDS, ROWS, check_column, column_kind
-from pdrisk._model.kinds import COUNTED, NOTHING, TRUTH, number_advice
+from pdrisk._model.columns import ROWS, check_column
 from pdrisk._model.missing_arguments import all_given, missing_argument
 from pdrisk._model.query import LARGEST_WHOLE, UNIT, Line, answered_by, written
-from pdrisk._model.rowwise import caller_names, judged
+from pdrisk._model.weights import is_unchanged_by_weights, takes_no_weights
 from pdrisk._pandas.requests.declared import codes_of, declared
+from pdrisk._pandas.requests.intervals import check_numeric, interval_of, judged_condition
 from pdrisk._pandas.requests.options import NEIGHBOURS, REPLACE, Request
+from pdrisk._pandas.requests.wave_options import line_of_change
+from pdrisk._pandas.requests.weighted_lines import weighted_lines
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
     "OTHER_NUMBERS",
-    "check_numeric",
     "judged_lines",
     "judged_pair",
     "lines_of_columns",
@@ -119,20 +121,27 @@ def judged_lines(
         Whether the lines may share a release with others of their column.
     """
     wanted, own = tuple(wanted), request.bounds
+    if request.weighing is not None:
+        plain = tuple(each for each in wanted if is_unchanged_by_weights(each))
+        rest = tuple(each for each in wanted if each not in plain)
+        if not plain or (not rest and request.weights is not None):
+            return weighted_lines(frame, column, wanted, request, joint=joint)
+        unweighted = iter(judged_lines(frame, column, plain, replace(request, weights=False), joint=joint))
+        found = iter(weighted_lines(frame, column, rest, request, joint=joint) if rest else ())
+        return tuple(next(unweighted if each in plain else found) for each in wanted)
     if isinstance(own, Mapping):  # a declaration: not all of its columns need be asked about
         for named in own:
             check_column(frame, named)
         own = own.get(column)
     if isinstance(column, str) and column not in frame.columns and all(isinstance(each, Proportion) for each in wanted):
-        if own is not None:
-            raise ParameterError("a condition is true or false, and needs no bounds: leave them out.")
-        condition = judged(column, frame, caller_names, lambda name: declared(frame, name).keys)
+        condition = judged_condition(frame, column, own)
         lines = [Line(column, each, UNIT, "declared", indicator=condition) for each in wanted]
         whole = joint = False
     else:
         if column is not None:
             check_column(frame, column)
-        lines = [_line(frame, column, statistic, own, request.way) for statistic in wanted]
+        by_column = isinstance(request.bounds, Mapping)
+        lines = [_line(frame, column, each, own, request.way, by_column=by_column) for each in wanted]
         for line in lines:
             _check_step(request.step, line)
         whole = request.step is not None or (column is not None and declared(frame, column).whole)
@@ -158,6 +167,8 @@ def judged_pair(
 ) -> tuple[Line, ...]:
     """The line of a statistic of two columns; its bounds are a dict, or declared."""
     bounds = request.bounds
+    if request.weighing is not None:
+        raise takes_no_weights(asked)
     for each in (column, other):
         if each is None:
             raise ParameterError(f"{asked.label} needs two columns.")
@@ -172,7 +183,7 @@ def judged_pair(
     def interval(each: Hashable) -> Universe:
         if isinstance(own := given.get(each), str):
             raise ParameterError(f"bounds of two columns cannot come from the data: pass {form}, or declare them.")
-        found, _ = _interval(frame, each, asked, own)
+        found, _ = interval_of(frame, each, asked, own)
         if found is None:
             raise missing_argument(
                 f"{written(asked.label, column, other)} needs bounds of column {each!r}, the range its values can "
@@ -257,8 +268,16 @@ def _check_step(step: object, line: Line) -> None:
 
 
 def _line(
-    frame: pd.DataFrame, column: Hashable | None, statistic: Statistic, bounds: object, way: object = None
+    frame: pd.DataFrame,
+    column: Hashable | None,
+    statistic: Statistic,
+    bounds: object,
+    way: object = None,
+    *,
+    by_column: bool = False,
 ) -> Line:
+    if isinstance(statistic, MeanChange) and column is not None:
+        return line_of_change(frame, column, statistic, bounds, by_column=by_column)
     if isinstance(statistic, Count):
         if column is None and isinstance(statistic, Distinct):
             raise ParameterError(f"{statistic.label} needs a column.")
@@ -274,7 +293,7 @@ def _line(
         if way != "count":
             check_numeric(frame[column], statistic)
         return Line(column, statistic, universe(bounds), "given")
-    interval, source = _interval(frame, column, statistic, bounds)
+    interval, source = interval_of(frame, column, statistic, bounds)
     if interval is None:
         raise missing_argument(
             f"{written(statistic.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "
@@ -284,34 +303,3 @@ def _line(
             f"bounds=(lo, hi), the range that values of {column!r} can have",
         )
     return Line(column, statistic, interval, source)
-
-
-def _interval(
-    frame: pd.DataFrame, column: Hashable, statistic: Statistic, bounds: object
-) -> tuple[Universe | None, Source]:
-    """The bounds of a column, given or declared; None without any."""
-    kind = check_numeric(frame[column], statistic)
-    known = declared(frame, column)
-    interval = known.narrowed(known.universe if bounds is None else universe(bounds))
-    if interval is None and kind == TRUTH:
-        interval = known.narrowed(UNIT)
-    if kind == TRUTH and KINDS in frame.attrs and interval is not None and not 0 <= interval.lo < interval.hi <= 1:
-        raise ParameterError(
-            f"column {column!r} counts as truth values, which are 0 or 1, and has bounds ({interval.lo:.12g}, "
-            f"{interval.hi:.12g}): leave them out, or convert the column."
-        )
-    return interval, "declared" if bounds is None else "given"
-
-
-def check_numeric(series: pd.Series, statistic: Statistic | str) -> str:
-    """The kind of a column; refuses one without numbers by its dtype, and a proportion of numbers."""
-    kind = column_kind(series)
-    if isinstance(statistic, Proportion) and kind not in (TRUTH, NOTHING):
-        raise ColumnTypeError(
-            f"proportion needs truth values, but column {series.name!r} holds {kind}: write a condition, as in "
-            'proportion("age > 40").'
-        )
-    if kind in COUNTED:
-        return kind
-    label = statistic if isinstance(statistic, str) else statistic.label
-    raise ColumnTypeError(f"{label} needs numbers, but column {series.name!r} holds {kind}: {number_advice(kind)}.")

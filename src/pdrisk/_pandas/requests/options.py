@@ -16,6 +16,7 @@ from pdrisk._core.foreign import shown
 from pdrisk._core.nearest import unknown_keyword
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.declared.aliases import Bounds, By, Eps, Keys, Where
+from pdrisk._model.design import Design
 from pdrisk._model.margins import NO_MARGINS, MarginsAsked
 from pdrisk._model.query import Query
 from pdrisk._model.unit import People, Secret, checked_way
@@ -38,7 +39,7 @@ __all__ = [
 
 
 class UnitOptions(TypedDict, total=False):
-    """Options that say who is protected and how several rows of a person count: see `OPTIONS_DOC`."""
+    """Options that say who is protected, and how several rows of a person, or a weighted one, count: `OPTIONS_DOC`."""
 
     person: Any
     per_person: str | None
@@ -47,6 +48,7 @@ class UnitOptions(TypedDict, total=False):
     unit: str | None
     constant: Any
     unit_label: str | None
+    weights: Any
 
 
 class Options(UnitOptions, total=False):
@@ -54,8 +56,8 @@ class Options(UnitOptions, total=False):
 
     ``eps``, ``risk`` or ``success`` (exactly one; ``prior`` and ``metric`` belong to ``risk``), ``bounds``, ``where``,
     ``by``, ``keys``, ``delta``, ``least_group``, ``mechanism``, ``person``, ``per_person``, ``rows``, ``groups``,
-    ``unit``, ``constant``, ``unit_label``, ``step``, ``interval``, ``clip``, ``neighbours``, ``curator``, ``measured``,
-    ``ledger``, ``fresh``: see `OPTIONS_DOC`.
+    ``unit``, ``constant``, ``unit_label``, ``weights``, ``step``, ``interval``, ``clip``, ``neighbours``, ``curator``,
+    ``measured``, ``ledger``, ``fresh``: see `OPTIONS_DOC`.
     """
 
     eps: Eps | None
@@ -106,8 +108,8 @@ ADD_OR_REMOVE, REPLACE = NEIGHBOURS = ("add-or-remove-one", "replace-one")
 class Request:
     """The options of one call as they were written, before they are judged.
 
-    ``tables`` are options of the few statistics whose tables add up, ``people`` is what the Dataset declares of them,
-    ``opened`` the engine that reads its data.
+    ``tables`` are options of the few statistics whose tables add up. ``people`` and ``design`` are what the Dataset
+    declares of people and of how they were drawn; ``opened`` is the engine that reads its data.
     """
 
     eps: object = None
@@ -129,6 +131,7 @@ class Request:
     unit: object = None
     constant: object = None
     unit_label: object = None
+    weights: Any = None
     step: object = None
     interval: object = False
     clip: object = None
@@ -141,7 +144,15 @@ class Request:
     fresh: object = False
     tables: MarginsAsked = NO_MARGINS
     people: People = NOBODY_KNOWN
+    design: Design | None = None
     opened: Opened = frame_engine
+
+    @property
+    def weighing(self) -> Any:
+        """The column of weights, by the call or else the design; None without."""
+        if self.weights is False:
+            return None
+        return self.design.weights if self.weights is None and self.design is not None else self.weights
 
     @property
     def way(self) -> str | None:
@@ -155,7 +166,7 @@ class Request:
         return Asker(self.ledger, self.fresh, self.curator, dataset, self.measured)
 
 
-NO_OPTIONS = ("people", "opened", "tables")  # of all statistics
+NO_OPTIONS = ("people", "design", "opened", "tables")  # of all statistics
 UNIT_OPTIONS = tuple(inspect.get_annotations(UnitOptions))
 DEFAULTS: dict[str, Any] = {
     each.name: each.default for each in dataclasses.fields(Request) if each.name not in NO_OPTIONS
@@ -217,6 +228,12 @@ constant : list of columns, optional
     Columns with the same value in all rows of a person.
 unit_label : str, optional
     What texts call one person, such as ``"household"``; without it they say the name of the column.
+weights : column or False, optional
+    For ``count``, ``sum``, ``mean``, ``proportion``, ``var``, ``std``, ``median``, ``quantile`` and ``change``: how
+    much each row counts, as in surveys.
+    ``bounds`` are a dict then, as in ``{"income": (0, 9000), "w": (0, 8)}``: weights above the declared largest one are
+    trimmed at it, and the noise grows with it. A person loses ``eps`` times her weight over the largest. That weights
+    were made without looking at these records is taken on your word.
 step : 1, optional
     For ``sum``, ``median``, ``quantile``, ``min`` and ``max``: declares that all values are whole numbers. Then the
     answer is one, too.
@@ -291,7 +308,6 @@ OF_PANDAS: dict[str, str] = {
     "margins": "margins are for count, sum, mean, agg and crosstab, whose tables add up: leave it out",
     **dict.fromkeys(("epsilon", "privacy_budget", "budget"), "write eps="),
     **dict.fromkeys(("seed", "random_state", "rng"), "noise has no seed: whoever knew it could take the noise away"),
-    "weights": "a weighted mean is a quotient of noisy sums: .sum() of the products, divided by .sum() of the weights",
     "groupby": "write by=",
     "missing": "codes for missing answers are declared before, as in df.dprisk.declare(missing={'age': [-1, -9]})",
     "schema": "a schema is declared before, as in df.pipe(schema.validate) or df.dprisk.declare(schema)",

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from pdrisk._core.surveys.weighted import change_of
 from pdrisk._model.asked_groups import Groups
 from pdrisk._model.columns import check_column, check_ids
 from pdrisk._model.query import Line, Query
@@ -14,6 +15,7 @@ from pdrisk._model.unit_errors import bounds_per_person, constant_of_nobody, not
 from pdrisk._model.unit_label import checked_label, label_of_nobody
 from pdrisk._pandas.requests.lines import OTHER_NUMBERS
 from pdrisk._pandas.requests.options import REPLACE, Request
+from pdrisk._pandas.requests.wave_options import unit_of_change
 from pdrisk.errors import ParameterError
 
 __all__ = ["check_worlds_of_people", "people_of", "unit_of"]
@@ -54,6 +56,8 @@ def unit_of(frame: pd.DataFrame, lines: tuple[Line, ...], groups: Groups | None,
     people = people_of(frame, request)
     asked = [(line.statistic, _columns(line)) for line in lines]
     by = () if groups is None else groups.columns
+    if any(change_of(line.statistic) for line in lines):
+        return unit_of_change(frame, people, lines, by, request)
     unit = judged_unit(
         people, asked, by, per_person=request.per_person, rows=request.rows, groups=request.groups, unit=request.unit,
         listed=None if groups is None or groups.keys is None else len(groups.keys),

@@ -22,6 +22,7 @@ from pdrisk._sql.dataset.duckdb_table import fluent_table
 from pdrisk._sql.relations.from_clause import relation_of
 from pdrisk._sql.relations.row_scope import Relation
 from pdrisk._sql.syntax.pieces import lowered, quoted
+from pdrisk._sql.tables.catalog import no_table
 from pdrisk._sql.tables.postgres_table import PostgresTable, server_of
 from pdrisk._sql.tables.readable import is_readable
 from pdrisk._sql.tables.server_sources import Remote, of_dataset
@@ -234,10 +235,8 @@ class Given:
         """A table that is no frame."""
         path = (sources.tables or {}).get(lowered(name))
         if path is not None and sources.entry((name,)) is None:
-            raise ParameterError(
-                f"the connection has no table {'.'.join(path)!r}: write its exact name without quotes, after the name "
-                "of its schema unless that is the current one, as in 'survey.people'."
-            )
+            assert sources.connection is not None  # on which it was looked for
+            raise no_table(sources.connection, ".".join(path))
         return relation_of(parsed(f"SELECT count(*) FROM {quoted(name)}", None), sources)
 
 

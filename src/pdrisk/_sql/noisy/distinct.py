@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below, rebuilt
@@ -10,7 +11,7 @@ from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import Order, Select, Star, Subquery
 
-__all__ = ["OCCURS", "each_once", "with_numbers", "without_means_of_different"]
+__all__ = ["OCCURS", "each_once", "rewritten", "with_numbers", "without_means_of_different"]
 
 MEANS = frozenset({"avg", "mean"})
 OCCURS = Operation(">", (Call("count_star", ()), Constant(0)))
@@ -59,21 +60,30 @@ def without_means_of_different(select: Select) -> Select:
         number = Call("nullif", (replace(node, name="count"), Constant(0)))
         return Operation("/", (replace(node, name="sum"), number))
 
-    def without(node: Node) -> Node:
-        return rebuilt(node, quotient)
+    return rewritten(select, quotient)
+
+
+def rewritten(select: Select, change: Callable[[Node], Node | None]) -> Select:
+    """SELECT with nodes of what it computes of groups replaced, wherever ``change`` does not return None.
+
+    Its columns keep their headings.
+    """
+
+    def of(node: Node) -> Node:
+        return rebuilt(node, change)
 
     items: list[tuple[Node | Star, str]] = []
     for item, alias in select.items:
-        if isinstance(item, Star) or (changed := without(item)) == item:
+        if isinstance(item, Star) or (changed := of(item)) == item:
             items.append((item, alias))
         else:
             items.append((changed, alias or heading(item)))
     return replace(
         select,
         items=tuple(items),
-        having=None if select.having is None else without(select.having),
-        qualify=None if select.qualify is None else without(select.qualify),
-        order=tuple(Order(None if one.item is None else without(one.item), one.how) for one in select.order),
+        having=None if select.having is None else of(select.having),
+        qualify=None if select.qualify is None else of(select.qualify),
+        order=tuple(Order(None if one.item is None else of(one.item), one.how) for one in select.order),
     )
 
 

@@ -281,7 +281,7 @@ class Answers:
 
     def _place_of_two(self, call: Call) -> int:
         """Position of an aggregate of two columns among the releases."""
-        nodes = call.arguments
+        nodes = call.arguments[:2]
         values = [named(node, self.rows) for node in nodes]
         filtered = None if call.condition is None else condition(call.condition, self.rows)
 

@@ -7,6 +7,7 @@ shown to a DuckDB without people first.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -21,6 +22,7 @@ from pdrisk._model.joint import joined
 from pdrisk._model.nodes import Column, Node, Window, below
 from pdrisk._model.query import Line, Query, answered_by
 from pdrisk._model.unit import People
+from pdrisk._model.weights import check_weighing
 from pdrisk._relations.canonical import canonical
 from pdrisk._relations.pruned import columns_named, columns_read
 from pdrisk._sql.expressions.judged_expressions import text
@@ -28,6 +30,7 @@ from pdrisk._sql.expressions.resolved import resolved
 from pdrisk._sql.expressions.where_values import Limit
 from pdrisk._sql.expressions.windows import ABOUT_RECORDS
 from pdrisk._sql.noisy.layers import Layer, Layered, aggregates, layer_over, layered, tail
+from pdrisk._sql.noisy.weighted_means import with_weighted_means
 from pdrisk._sql.relations.day_keys import on_days
 from pdrisk._sql.relations.from_clause import is_by_person, relation_of
 from pdrisk._sql.relations.group_keys import Grouping, keys_given
@@ -62,8 +65,31 @@ NOBODY = People()
 
 
 def judged(
+    select: Select, sources: Sources, *, bounds: object, people: PeopleAsked = NOBODY_KNOWN, **asked: Any
+) -> Judged:
+    """Query of a SELECT, or the error that says what is wrong with it.
+
+    A quotient that is a weighted mean becomes one, unless what else is asked for makes that impossible.
+
+    Parameters
+    ----------
+    select : Select
+    sources : Sources
+    bounds, people, asked
+        As `_judged` takes them.
+    """
+    nested = layers_of(select, sources, bounds, people)
+    weighed = replace(nested, core=with_weighted_means(nested.core))
+    if weighed.core is not nested.core:
+        with suppress(ParameterError):
+            return _judged(select, sources, weighed, bounds=bounds, people=people, weighs=True, **asked)
+    return _judged(select, sources, nested, bounds=bounds, people=people, **asked)
+
+
+def _judged(
     select: Select,
     sources: Sources,
+    nested: Layered,
     *,
     eps: object,
     bounds: object,
@@ -75,10 +101,13 @@ def judged(
     clip: object = None,
     people: PeopleAsked = NOBODY_KNOWN,
     even: bool = False,
+    weighs: bool = False,
 ) -> Judged:
-    """Query of a SELECT, or the error that says what is wrong with it; ``even``: no aggregate may have its own eps."""
+    """Query of a SELECT whose layers are known, or the error that says what is wrong with it.
+
+    ``even``: no aggregate may have its own eps; ``weighs``: quotients in its text became weighted means.
+    """
     shared = people.shared_name
-    nested = layers_of(select, sources, bounds, people)
     core, stated = nested.core, checked_bounds(bounds)
     if core.distinct:
         raise ParameterError(
@@ -141,6 +170,7 @@ def judged(
     conditions = (*relation.owned, *relation.where, *where)
     groups = _listed_groups(answers, keys, conditions, nested.counted)
     unit = unit_of(known, people, noted, lines, columns, groups)
+    check_weighing(lines, unit.per_person, quotients=weighs)
     if shared and unit.person:
         unit = replace(unit, person=shared)
     chosen = judged_groups_shown(keys, delta, least_group, None, total, unit)

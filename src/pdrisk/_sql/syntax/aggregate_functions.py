@@ -10,6 +10,17 @@ from fractions import Fraction
 
 from pdrisk._core.different import DistinctSum
 from pdrisk._core.statistics import Statistic, Sum
+from pdrisk._core.surveys.weighted import (
+    WEIGHTED,
+    Weighted,
+    WeightedCount,
+    WeightedMean,
+    WeightedMedian,
+    WeightedStd,
+    WeightedSum,
+    WeightedVar,
+    weighted,
+)
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.arguments import (
     OF_TWO_COLUMNS,
@@ -21,11 +32,19 @@ from pdrisk._model.arguments import (
 from pdrisk._model.asked_groups import Source
 from pdrisk._model.kinds import NUMBER, TRUTH, number_advice
 from pdrisk._model.nodes import Call, Constant, Node, Noisy, Operation, below
+from pdrisk._model.weights import interval_of_weights
 from pdrisk._sql.syntax.pieces import Expression
 from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["AGGREGATES", "Asked", "asked", "asked_of_two", "check_number"]
+
+
+OF_WEIGHTS: Mapping[str, Weighted] = {
+    each.name: each
+    for each in (WeightedCount(), WeightedSum(), WeightedMean(), WeightedVar(), WeightedStd(), WeightedMedian())
+}
+WEIGHTED_QUANTILE = "weighted quantile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +58,29 @@ class Aggregate:
     @property
     def columns(self) -> int:
         """Number of columns that it takes."""
-        return 2 if self.statistic in OF_TWO_COLUMNS else 1
+        return 2 if self.statistic in OF_TWO_COLUMNS or self.is_weighted else 1
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether it is of a column and its weights."""
+        return self.statistic.startswith(WEIGHTED)
+
+    def weighted(self, options: Mapping[str, Scalar]) -> Weighted:
+        """The weighted statistic."""
+        if self.statistic != WEIGHTED_QUANTILE:
+            return OF_WEIGHTS[self.statistic]
+        if "q" not in options:
+            raise ParameterError("dp_weighted_quantile needs the quantile after the weights, as in (income, w, 0.9).")
+        found = weighted(statistic(("quantile", {"q": options["q"]})))
+        assert found is not None
+        return found
 
     @property
     def options(self) -> tuple[str, ...]:
         """Its arguments after the column, in their order."""
-        own = ("q",) if self.statistic == "quantile" else ()
-        if not self.private:
-            return own
+        own = ("q",) if self.statistic in ("quantile", WEIGHTED_QUANTILE) else ()
+        if not self.private or self.is_weighted:
+            return (*own, "eps") if self.private else own
         return (*own, "eps", "lo", "hi", *(("ddof",) if self.statistic in ("var", "std") else ()))
 
 
@@ -79,6 +113,7 @@ AGGREGATES: Mapping[str, Aggregate] = {
         f"dp_{name}": Aggregate(name, private=True)
         for name in ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std")
     },
+    **{f"dp_{name.replace(' ', '_')}": Aggregate(name, private=True) for name in (*OF_WEIGHTS, WEIGHTED_QUANTILE)},
 }
 
 
@@ -184,16 +219,22 @@ def asked_of_two(
         If there is another number of arguments.
     """
     kind = AGGREGATES[call.name]
-    if len(call.arguments) != kind.columns or any(call.names):
-        raise ParameterError(f"{call.name} takes two columns and nothing else, as in {call.name}(income, hours).")
-    _options(call, kind, kind.columns)
+    if len(call.arguments) < kind.columns or (not kind.is_weighted and len(call.arguments) > kind.columns):
+        which = "a column and its weights" if kind.is_weighted else "two columns and nothing else"
+        raise ParameterError(f"{call.name} takes {which}, as in {call.name}(income, hours).")
+    options = _options(call, kind, kind.columns)
     for argument in arguments:
         check_number(call.name, argument)
     (first, source), (second, other_source) = bounds(0), bounds(1)
     own: Source = "given" if "given" in (source, other_source) else "declared"
-    found = statistic_of_two(kind.statistic, 1 if kind.ddof is None else kind.ddof)
     one, other = arguments
-    return Asked(found, one.sql, condition, Rectangle(first.lo, first.hi, second), own, None, other.sql)
+    found: Statistic
+    if kind.is_weighted:
+        found, second = kind.weighted(options), interval_of_weights(other.column or other.sql, second)
+    else:
+        found = statistic_of_two(kind.statistic, 1 if kind.ddof is None else kind.ddof)
+    eps = epsilon(_eps(options["eps"])) if "eps" in options else None
+    return Asked(found, one.sql, condition, Rectangle(first.lo, first.hi, second), own, eps, other.sql)
 
 
 def check_number(name: str, argument: Expression) -> None:

@@ -50,7 +50,7 @@ def heading(node: Node, name_of: Callable[[Column], str] = lambda column: column
 
 def _call(node: Call, written: Callable[[Node], str]) -> str:
     if node.name in AGGREGATES:
-        kept = 2 if AGGREGATES[node.name].statistic == "quantile" else AGGREGATES[node.name].columns
+        kept = AGGREGATES[node.name].columns + AGGREGATES[node.name].statistic.endswith("quantile")
         positional = [part for at, part in enumerate(node.arguments[:kept]) if not (node.names and node.names[at])]
         text = f"{node.name}({'DISTINCT ' * node.distinct}{', '.join(map(written, positional))})"
         return text if node.condition is None else f"{text} FILTER (WHERE {written(node.condition)})"

@@ -10,14 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pdrisk._core.foreign import shown
+from pdrisk._model.nearest import did_you_mean
 from pdrisk._sql.syntax.pieces import lowered, quoted
 from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
 from pdrisk.engines.sql.servers.duckdb_engine import asked
+from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["VIEW", "CatalogEntry", "entry_names", "found_entry"]
+__all__ = ["VIEW", "CatalogEntry", "entry_names", "found_entry", "named_tables", "no_table"]
 
 _IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\s.,"(]+)'
 VIEW = re.compile(
@@ -85,6 +88,36 @@ def found_entry(
     return None  # dropped meanwhile
 
 
+def named_tables(connection: DuckDBPyConnection) -> list[tuple[str, CatalogEntry]]:
+    """Tables of the current database and temporary ones, by the shortest names that mean them.
+
+    A part of a name is in quotes where a dot would divide it.
+    """
+    rows = asked(connection, _CATALOG, [None])
+    entries = [CatalogEntry(*row[:7]) for row in rows]
+    by_name: dict[str, list[CatalogEntry]] = {}
+    for entry in entries:
+        by_name.setdefault(lowered(entry.name), []).append(entry)
+    database, search_path = rows[0][7:] if rows else ("", "")
+    places = _search_path(database, search_path, None)
+    found = []
+    for entry in entries:
+        if not entry.is_view and entry.database in ("temp", database):
+            schema, name = (quoted(each) if set(each) & set('."') else each for each in (entry.schema, entry.name))
+            is_first = _first(by_name[lowered(entry.name)], places)[:1] == [entry]
+            found.append((name if is_first else f"{schema}.{name}", entry))
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def no_table(connection: DuckDBPyConnection, name: str) -> ParameterError:
+    """The error about a table that is not there."""
+    return ParameterError(
+        f"the connection has no table {shown(name)}: write its exact name without quotes, after the name of its "
+        "schema unless that is the current one, as in 'survey.people'."
+        f"{did_you_mean(name, entry_names(connection))}"
+    )
+
+
 def entry_names(connection: DuckDBPyConnection) -> list[str]:
     """The tables and views there are."""
     return [row[0] for row in asked(connection, _NAMES, [])]
@@ -104,11 +137,13 @@ _CATALOG = """
 SELECT database_name, schema_name, table_name, COALESCE(sql, ''), false, estimated_size,
        database_name IN (SELECT database_name FROM system.main.duckdb_databases() WHERE type = 'duckdb'),
        system.main.current_database(), system.main.current_setting('search_path')
-FROM system.main.duckdb_tables() WHERE NOT internal AND system.main.lower(table_name) = system.main.lower($1)
+FROM system.main.duckdb_tables()
+WHERE NOT internal AND ($1 IS NULL OR system.main.lower(table_name) = system.main.lower($1))
 UNION ALL
 SELECT database_name, schema_name, view_name, '', true, 0, false,
        system.main.current_database(), system.main.current_setting('search_path')
-FROM system.main.duckdb_views() WHERE NOT internal AND system.main.lower(view_name) = system.main.lower($1)
+FROM system.main.duckdb_views()
+WHERE NOT internal AND ($1 IS NULL OR system.main.lower(view_name) = system.main.lower($1))
 """
 # Apart: DuckDB writes down all of its own views to tell of one, which takes as long as the rest of the catalog.
 _VIEW = """

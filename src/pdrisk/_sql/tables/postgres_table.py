@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from pdrisk.engines.base import Origin
 from pdrisk.engines.sql.servers.postgres_engine import (
     READ_ONLY,
+    SETTINGS,
     PostgresDialect,
     alone,
     asked,
@@ -27,7 +28,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["PostgresTable", "one_connection", "one_state", "server_of"]
+__all__ = ["PostgresTable", "catalog_rows", "one_connection", "one_state", "server_of"]
 
 CATALOGS: Final = ("pg_catalog", "information_schema")  # and those of pg_toast
 OLDEST: Final = 140000  # the first version whose EXTRACT is exact
@@ -192,6 +193,24 @@ def _found(connection: psycopg.Connection[Any], name: str) -> tuple[tuple[str, .
         tables = [] if number is None else asked(cursor, TABLE, [number])
         columns = [CatalogColumn(*row) for row in asked(cursor, COLUMNS, [number])] if tables else []
     return (tables[0], columns) if columns else None
+
+
+def catalog_rows(connection: Any, sql: str, values: Sequence[Any] = (), settings: str = SETTINGS) -> list[Any]:
+    """Rows of a server's catalog, whose errors quote no record.
+
+    Raises
+    ------
+    ParameterError, ColumnTypeError
+        If it cannot be asked.
+    """
+    import psycopg
+
+    try:
+        with _connected(connection) as found, reading(found, settings) as cursor:
+            return asked(cursor, sql, values)
+    except psycopg.Error as error:
+        problem = next(iter(str(error).splitlines()), type(error).__name__)
+    raise ParameterError(f"the server cannot be asked for its tables: {problem}.")
 
 
 @contextmanager

@@ -347,7 +347,7 @@ class Sources:
                 "schema= names none of the columns of this table: pass the schema of this table or frame."
             )
         own = replace(source.declared, own=folded(source.declared.own), schema=folded(source.declared.schema))
-        said = own.and_schema(entries, people_of_schema(self.schema))
+        said = own.and_schema(entries, people_of_schema(self.schema), None)
         return replace(source, declared=said, folded=True)
 
     def names(self) -> list[str]:

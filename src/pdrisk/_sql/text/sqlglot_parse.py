@@ -23,14 +23,20 @@ from pdrisk._sql.text.sqlglot_expressions import PLACE, Expression, ExpressionsO
 from pdrisk._sql.text.sqlglot_names import ADVICE
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["parsed_as"]
+__all__ = ["StatementsOfSqlglot", "parsed_as"]
 
 LONGEST: Final = 1_000_000  # characters
 MOST_SETS: Final = 4096  # GROUPING SETS, as PostgreSQL has them of CUBE
 KNOWN_JOINS: Final = ("", "INNER", "LEFT", "CROSS", "SEMI", "ANTI")
 
 
-def parsed_as(text: object, language: Language, parameters: object = None, scalars: Scalars | None = None) -> Select:
+def parsed_as(
+    text: object,
+    language: Language,
+    parameters: object = None,
+    scalars: Scalars | None = None,
+    statements_of: type[StatementsOfSqlglot] | None = None,
+) -> Select:
     """The SELECT in a text of this language, with its parameters, as `parse.parsed` does.
 
     Parameters
@@ -41,6 +47,8 @@ def parsed_as(text: object, language: Language, parameters: object = None, scala
         Values for parameters by place or by name, as the language writes them.
     scalars : Scalars, optional
         The values of scalar subqueries that are known. Without it they are refused.
+    statements_of : type, optional
+        A reader that knows more than what queries may say.
 
     Raises
     ------
@@ -71,7 +79,7 @@ def parsed_as(text: object, language: Language, parameters: object = None, scala
         statements = [None]
     if len(statements) != 1 or statements[0] is None:
         raise ParameterError(f"the query is no single SELECT of {language.engine}{problem.rstrip('. ')}.")
-    reader = StatementsOfSqlglot(language, parameters, scalars)
+    reader = (statements_of or StatementsOfSqlglot)(language, parameters, scalars)
     return reader.scalars.finished(reader.select(statements[0]), reader.parameters)
 
 

@@ -32,6 +32,7 @@ from pdrisk.engines.numpy.pairs import summary_of_pairs
 from pdrisk.engines.numpy.person_records import Persons, Records
 from pdrisk.engines.numpy.selected import condition_values, selected_rows
 from pdrisk.engines.numpy.single import summary_of_one
+from pdrisk.engines.numpy.wave_records import change_records
 from pdrisk.errors import QueryFailedError
 
 __all__ = ["FrameEngine", "FrameReading", "Place", "column_values", "place_of", "present_rows"]
@@ -260,6 +261,8 @@ class FrameRows:
         if values is None and column is not None:
             used = self._present(column)
             content = self.frame[column] if distinct else None
+        if self.unit.waves is not None:
+            return change_records(self.persons, (values, others), used, self.codes, self.keys)
         return self.persons.records((values, others), universe, used, self.codes, self.keys, content)
 
     def measured(self, place: Place, universe: Universe, wanted: Needs) -> Summary:

@@ -11,6 +11,8 @@ import numpy as np
 from pdrisk._core.people import without_each
 from pdrisk._core.statistics import Distinct
 from pdrisk._core.summary import FloatArray, IntArray, Summary
+from pdrisk._core.surveys.weighted import Weighted
+from pdrisk._core.universe import Rectangle
 from pdrisk._mechanisms import Mechanism
 from pdrisk._model.query import Line, Query
 from pdrisk.engines.numpy.chunks import SIZE
@@ -57,7 +59,10 @@ def _losses_of_records(
     if not summary.n.any():
         result.fill(np.nan)
         return result
-    lo, hi = mechanism.universe.lo, mechanism.universe.hi
+    within = mechanism.universe
+    if isinstance(mechanism.statistic, Weighted) and isinstance(within, Rectangle):
+        within = within.other
+    lo, hi = within.lo, within.hi
 
     def fill(start: int) -> None:
         rows = slice(start, start + SIZE)
@@ -139,8 +144,8 @@ def losses_of_people(reading: FrameReading, query: Query) -> tuple[IntArray, Flo
 def records_read(reading: FrameReading, line: Line, mechanism: Mechanism) -> Records:
     """Value of each record as a line reads it; NaN if it is missing, 0 if records are only counted.
 
-    Of two columns, the value in the first, NaN where either is missing. For a number of different values, 1 where the
-    record alone has its value in its group, else 0.
+    Of two columns, the value in the first, NaN where either is missing; of weighted records their weights. For a number
+    of different values, 1 where the record alone has its value in its group, else 0.
     """
     found, place = reading.found, place_of(line)
     column, indicator, _ = place
@@ -155,5 +160,7 @@ def records_read(reading: FrameReading, line: Line, mechanism: Mechanism) -> Rec
     own = found.records(place, mechanism.universe)
     if own.others is None:
         return own
-    values = np.asarray(own.values, dtype=np.float64)
-    return replace(own, values=np.where(np.isnan(np.asarray(own.others, dtype=np.float64)), np.nan, values))
+    values, others = (np.asarray(each, dtype=np.float64) for each in (own.values, own.others))
+    if isinstance(line.statistic, Weighted):
+        values, others = others, values
+    return replace(own, values=np.where(np.isnan(others), np.nan, values))

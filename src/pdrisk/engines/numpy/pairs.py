@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.cells import Cells
 from pdrisk._core.lattice import PlaceGrid
-from pdrisk._core.products import products_of_places
+from pdrisk._core.products import products_of_places, weight_steps
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.numpy.chunks import SIZE
@@ -56,6 +57,8 @@ def summary_of_pairs(
     n, moved = np.zeros(bins, dtype=np.int64), np.zeros(bins, dtype=np.int64)
     ends = [(np.full((2, bins), each.hi), np.full((2, bins), each.lo)) for each in columns]
     parts = {degrees: np.zeros(((degrees[0] + 1) * (degrees[1] + 1), bins), np.int64) for degrees in needs.products}
+    points = needs.points(universe).get("cells")
+    keys, steps = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     spare, add = np.empty(SIZE), _add_to_one if codes is None else _add
     for piece in pairs_of(values, others, universe, selected, codes):
         add(n, piece.codes)
@@ -68,6 +71,9 @@ def summary_of_pairs(
                 np.minimum.at(low[0], piece.codes, own)
                 np.maximum.at(high[0], piece.codes, own)
             places.append(grid.placed(own, spare).astype(np.int64))
+        if points is not None:
+            keys.append(piece.codes * points.size + points.index(piece.records.copy()).astype(np.int64))
+            steps.append(weight_steps(places[1]))
         for degrees, sums in parts.items():
             for row, own in zip(sums, products_of_places(places[0], places[1], degrees), strict=True):
                 add(row, piece.codes, own)
@@ -80,7 +86,17 @@ def summary_of_pairs(
         clamped=moved[kept],
         products={degrees: sums[:, kept] for degrees, sums in parts.items()},
         other=Summary(n[kept], lowest=other_low, highest=other_high),
+        cells=None if points is None else _cells(np.concatenate(keys), np.concatenate(steps), groups, points.size),
     )
+
+
+def _cells(keys: IntArray, steps: IntArray, groups: int, size: int) -> Cells:
+    """Steps of weight at each point: of a record with the key ``group * size + point``."""
+    keys, steps = keys[kept := (steps > 0) & (keys < groups * size)], steps[kept]
+    found, at = np.unique(keys, return_inverse=True)
+    sums = np.zeros(len(found), dtype=np.int64)
+    np.add.at(sums, at, steps)
+    return Cells.of_keys(found, sums, groups, size)
 
 
 def pairs_of(

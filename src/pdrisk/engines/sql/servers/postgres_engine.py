@@ -23,7 +23,7 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["READ_ONLY", "PostgresDialect", "alone", "asked", "compiled", "fetched", "reading"]
+__all__ = ["READ_ONLY", "SETTINGS", "PostgresDialect", "alone", "asked", "compiled", "fetched", "reading"]
 
 TINY: Final = 2.0**-60  # below it a product is rounded to 0, with or without a half
 FLOAT4, FLOAT8, INT2, INT4, INT8 = 700, 701, 21, 23, 20  # numbers of types, the same on every server

@@ -230,7 +230,8 @@ class TableEngine(TableWithPlan):
         people = None
         if query.unit.is_of_people:
             ids = tuple(rows.told_apart(column) for column in query.unit.person)
-            people = PeopleRead(ids, query.unit, secret().hex())
+            waves = () if query.unit.waves is None else tuple(map(rows.condition, query.unit.waves.rules))
+            people = PeopleRead(ids, query.unit, secret().hex(), waves=waves)
         lists_missing = query.groups is not None and query.groups.has_missing
         plan = SummaryPlan(table.source, (), where, groups, relation, parts, people, lists_missing, rows=table.rows)
         return cls(table, plan, places, keys, rows, query.groups, header)
@@ -288,9 +289,6 @@ def _part(query: Query, at: int, rows: RowSQL) -> Part:
             f'{line.name} takes bounds="column" from frames in Python only, and these data are not: declare bounds, or '
             "pass bounds=(lo, hi)."
         )
-    if line.indicator is not None:
-        assert line.indicator.rule is not None and line.universe is not None
-        return Summarised(rows.number(line.indicator.rule), line.universe, query.needs_of(at, line.universe))
     if line.column is None:
         return Counted(None)
     if line.needs.distinct:
@@ -310,10 +308,11 @@ def _part(query: Query, at: int, rows: RowSQL) -> Part:
         return Counted(rows.present(line.column))
     assert line.universe is not None
     needs = query.needs_of(at, line.universe)
-    value = _numbers(query, line.column, rows)
+    rule = None if line.indicator is None else line.indicator.rule
+    value = _numbers(query, line.column, rows) if rule is None else rows.number(rule)
     if line.other is not None:
         return SummarisedPair(value, line.universe, needs, other=rows.double(line.other))
-    stored = None if query.unit.is_of_people else rows.stored_number(line.column)
+    stored = None if query.unit.is_of_people or rule is not None else rows.stored_number(line.column)
     return Summarised(value, line.universe, needs, stored)
 
 

@@ -15,8 +15,10 @@ from pdrisk._core.lattice import numbers_grid
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.summary.summary_plan import (
+    ContributionColumns,
     Counted,
     Different,
+    Part,
     PeopleRead,
     Summarised,
     SummarisedPair,
@@ -49,6 +51,8 @@ def records_of_people(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
     """
     people = plan.people
     assert people is not None
+    if people.waves:
+        return _changes(plan, people, dialect, rows)
     made = _People(plan, people, dialect)
     known = " AND ".join(f"p{at} IS NOT NULL" for at in range(len(people.keys)))
     listed = (
@@ -62,12 +66,60 @@ def records_of_people(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
         body = f"SELECT *, {', '.join(made.places_of_groups())} FROM ({body}) AS people_known"
     if made.is_collapsed:
         by = ", ".join([*made.person, *made.groups])
-        chosen = ", ".join([*made.groups, *made.collapsed(), *made.offered()])
+        chosen = ", ".join([*made.groups, *made.collapsed(), *made.offered(), *made.whose()])
         return f"SELECT {chosen} FROM ({body}) AS people_grouped GROUP BY {by}"
     body = f"SELECT *, {', '.join(made.numbers())} FROM ({body}) AS people_grouped"
     body = f"SELECT *, {', '.join(made.places_of_rows())} FROM ({body}) AS people_numbered"
     read = [*made.groups, *made.whose(), *made.kept(), *made.offered()]
     return f"SELECT {', '.join(read)} FROM ({body}) AS people_placed"
+
+
+def _changes(plan: SummaryPlan, people: PeopleRead, dialect: Dialect, rows: str) -> str:
+    """SELECT of one record for each person in both waves: the number of the later wave less that of the earlier one."""
+    whose = ContributionColumns(len(people.keys), 1)
+    once = replace(people, unit=people.unit.in_each_wave, waves=())
+    groups = [f"g{at}" for at in range(len(plan.groups))]
+    rows_within = None if people.unit.waves is None else people.unit.waves.universe
+
+    def read_in(wave: int, part: Part) -> Part:
+        """A part as rows of a wave are read: weights are those of the later one alone."""
+        if rows_within is not None and isinstance(part, Summarised):
+            part = replace(part, universe=rows_within)
+        if wave or not isinstance(part, SummarisedPair):
+            return part
+        return Summarised(part.value, Universe(part.universe.lo, part.universe.hi), part.needs)
+
+    def of_each(wave: int, listed: list[str]) -> str:
+        """Number of each person in a wave; of several rows of a person one alone has it, and others have NULL."""
+        parts = tuple(read_in(wave, part) for part in plan.parts)
+        own = replace(plan, people=once, has_facts=False, contributions=whose, parts=parts)
+        own = own if listed else replace(own, groups=(), keys=None)
+        records = records_of_people(own, dialect, f"(SELECT * FROM {rows} WHERE wave{wave}) AS people_read")
+        found = [*whose.columns, *listed]
+        for i, part in enumerate(parts):
+            call = "BOOL_OR" if isinstance(part, Counted) else "MAX"
+            found += [f"{dialect.call(call, name)} AS {name}" for name in _columns_of(i, part)]
+        by = ", ".join([*whose.columns, *listed])
+        return f"(SELECT {', '.join(found)} FROM ({records}) AS people_of_wave GROUP BY {by}) AS wave_{wave}"
+
+    read = [f"wave_1.{name} AS {name}" for name in groups]
+    for i, part in enumerate(plan.parts):
+        if isinstance(part, Counted):
+            read.append(f"(wave_0.c{i} AND wave_1.c{i}) AS c{i}")
+        else:
+            change = dialect.arithmetic(f"wave_1.x{i}", "-", f"wave_0.x{i}")
+            known = f"{change} <= {dialect.infinity}"  # which infinite less infinite is not
+            own = dict.fromkeys(_columns_of(i, part), f"wave_1.y{i}") | {f"x{i}": change}
+            read += [f"CASE WHEN {known} THEN {sql} END AS {name}" for name, sql in own.items()]
+    same = " AND ".join(f"wave_0.{name} = wave_1.{name}" for name in whose.columns)
+    return f"SELECT {', '.join(read)} FROM {of_each(0, [])} JOIN {of_each(1, groups)} ON {same}"
+
+
+def _columns_of(i: int, part: Part) -> list[str]:
+    """The columns of a part with this number."""
+    if isinstance(part, SummarisedPair):
+        return [f"x{i}", f"y{i}"]
+    return [f"x{i}" if isinstance(part, Summarised) else f"u{i}" if isinstance(part, Different) else f"c{i}"]
 
 
 def tells_offered(plan: SummaryPlan, dialect: Dialect) -> bool:
@@ -86,7 +138,8 @@ class _People:
         all_counted = self.unit.rows == 1 and all(isinstance(part, Counted) for part in plan.parts)
         # Of people who are only counted nothing is chosen.
         self.is_collapsed = self.unit.per_person is not None or (all_counted and not self.unit.overall)
-        self.tells_offered = plan.has_facts and bool(plan.groups or not self.is_collapsed)
+        # Of waves nobody counts how many people are in one of them alone.
+        self.tells_offered = plan.has_facts and not people.waves and bool(plan.groups or not self.is_collapsed)
         self.within = [] if self.unit.overall else self.groups  # what tells apart the rows of a person that may count
 
     def whose(self) -> Iterator[str]:
@@ -101,10 +154,7 @@ class _People:
 
     def values(self, i: int) -> list[str]:
         """The columns of a part."""
-        part = self.plan.parts[i]
-        if isinstance(part, SummarisedPair):
-            return [f"x{i}", f"y{i}"]
-        return [f"x{i}" if isinstance(part, Summarised) else f"u{i}" if isinstance(part, Different) else f"c{i}"]
+        return _columns_of(i, self.plan.parts[i])
 
     def present(self, i: int) -> str:
         """Condition that a row has the values that a part reads."""

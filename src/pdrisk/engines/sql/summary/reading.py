@@ -142,6 +142,8 @@ def statements(plan: SummaryPlan, dialect: Dialect) -> list[str]:
 def group_sizes(fetch: Fetch, plan: SummaryPlan, dialect: Dialect) -> GroupSizes:
     """Groups without missing keys that occur in a plan's rows, and their numbers of people; raises as ``fetch``."""
     present = tuple(f"({key}) IS NOT NULL" for key in plan.groups)
+    if plan.people is not None and plan.people.waves:  # rows of the earlier wave count in whatever group
+        present = tuple(f"({key} OR {plan.people.waves[0]})" for key in present)
     each_once = None
     if (people := plan.people) is not None:
         each_once = replace(people, unit=replace(people.unit, per_person=None, rows=1))

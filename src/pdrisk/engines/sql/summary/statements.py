@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from pdrisk._core.lattice import Points
+from pdrisk._core.lattice import PLACE_BITS, PLACES, Points
+from pdrisk._core.products import WEIGHT_BITS
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.summary.aggregates import Aggregates, held
 from pdrisk.engines.sql.summary.bands import bands
@@ -195,7 +196,9 @@ class _Statement:
             read += plan.contributions.columns
         for i, part in enumerate(plan.parts):
             if isinstance(part, SummarisedPair):
-                read.append(f"CASE WHEN {part.other} <= {self.dialect.infinity} THEN {part.value} END AS x{i}")
+                kept = f"CASE WHEN {part.other} <= {self.dialect.infinity} THEN {part.value} END"
+                of_waves = plan.people is not None and plan.people.waves  # the earlier of which needs no weight
+                read.append(f"{part.value if of_waves else kept} AS x{i}")
                 read.append(f"CASE WHEN {part.value} <= {self.dialect.infinity} THEN {part.other} END AS y{i}")
             elif isinstance(part, Summarised):
                 read.append(f"{part.value} AS x{i}")
@@ -232,6 +235,7 @@ class _Statement:
         read = self._columns()
         if plan.people is not None:
             read += [f"{sql} AS p{at}" for at, sql in enumerate(plan.people.keys)]
+            read += [f"{sql} AS wave{at}" for at, sql in enumerate(plan.people.waves)]
         name = "values_read" if plan.people is None else "people_read"
         where = _where((*plan.inner, *plan.where))
         return f"(SELECT {', '.join(read or ['1 AS one'])} FROM {plan.source}{where}) AS {name}"
@@ -259,9 +263,13 @@ class _Statement:
         for i, part in self.measured:
             for name, points in {} if self.aggregates.told_apart(part) else part.points.items():
                 column = f"{name}{i}"
+                number, kept = call("COUNT", "*"), f"{column} IS NOT NULL"
+                if isinstance(part, SummarisedPair):
+                    steps = weight_steps(self.dialect, f"l{i}")
+                    number, kept = held(self.dialect, steps), f"{kept} AND {steps} > 0"
                 counted = (
-                    f"(SELECT {keys}{column} AS point, {call('COUNT', '*')} AS n FROM {self._rows()} "
-                    f"WHERE {column} IS NOT NULL GROUP BY {keys}{column}) AS counted"
+                    f"(SELECT {keys}{column} AS point, {number} AS n FROM {self._rows()} WHERE {kept} "
+                    f"GROUP BY {keys}{column}) AS counted"
                 )
                 size = str(packed_counts(points))
                 most = str(packed_counts(points) - 1)
@@ -334,6 +342,12 @@ class _Statement:
         part = self.plan.parts[i]
         assert isinstance(part, Summarised)
         return self._with_people({}) + counted_in(looks, self.dialect, f"x{i}", part.universe, self._records())
+
+
+def weight_steps(dialect: Dialect, place: str) -> str:
+    """Place of a weight in the coarser steps in which weights are counted at points."""
+    fine = dialect.infix(dialect.infix(place, "*", f"{2**WEIGHT_BITS}"), "+", f"{PLACES // 2}")
+    return dialect.infix(fine, ">>", f"{PLACE_BITS}")
 
 
 def packed_counts(points: Points) -> int:

@@ -241,12 +241,15 @@ class PeopleRead:
         Decides, with a row's own content, which rows of a person count; letters and digits.
     have_one : bool
         Whether nobody has more than one row, by the statement of the source itself.
+    waves : tuple of str
+        Conditions in SQL of rows of the earlier and of the later wave, where the unit has waves.
     """
 
     keys: tuple[str, ...]
     unit: Unit
     secret: str
     have_one: bool = field(default=False, repr=False)
+    waves: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

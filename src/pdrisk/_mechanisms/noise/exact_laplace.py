@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.summary import FloatArray, IntArray
-from pdrisk._mechanisms.entropy import Bits, Words, system_bits
-from pdrisk._mechanisms.exact_uniform import ExactUniform, scaled_exp
+from pdrisk._mechanisms.noise.entropy import Bits, Words, system_bits
+from pdrisk._mechanisms.noise.exact_uniform import ExactUniform, scaled_exp
 
 __all__ = ["discrete_laplace_noise", "plus_discrete_laplace"]
 

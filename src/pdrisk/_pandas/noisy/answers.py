@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import pandas as pd
 
+from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Asker, Losses, Results, released
 from pdrisk._answer.tables.answer_table import one_answer, table_of_lines
@@ -19,15 +20,25 @@ from pdrisk.engines.base import Engine
 from pdrisk.engines.numpy.frame import FrameEngine, FrameReading
 from pdrisk.engines.numpy.influence import losses, losses_of_people
 
-__all__ = ["answered", "answers"]
+__all__ = ["answered", "answers", "of_frame", "rows_of"]
 
 Answered = TypeVar("Answered")
 LARGEST_EXACT: Final = 2**53  # up to which floats hold every whole number
 
 
-def answered(query: Query, engine: Engine[Any], asker: Asker) -> Release | pd.DataFrame:
-    """The answer to a query of one line: a `Release`, or a frame of one row for each group."""
-    return _of_frame(query, engine, lambda found, reading: one_answer(found, _rows(query, reading.groups)), asker)
+def answered(
+    query: Query, engine: Engine[Any], asker: Asker, seen: Callable[[NoisyAnswers], object] = lambda _: None
+) -> Release | pd.DataFrame:
+    """The answer to a query of one line: a `Release`, or a frame of one row for each group.
+
+    ``seen`` is called with the noisy numbers in it.
+    """
+
+    def shown(found: Results, reading: Any) -> Release | pd.DataFrame:
+        seen(found.releases[0].noisy)
+        return one_answer(found, rows_of(query, reading.groups))
+
+    return of_frame(query, engine, shown, asker)
 
 
 def answers(
@@ -40,12 +51,12 @@ def answers(
     """The answers to a query of several lines, indexed as `table_of_lines` says."""
 
     def shown(found: Results, reading: Any) -> pd.DataFrame:
-        return table_of_lines(found, _rows(query, reading.groups), level, names)
+        return table_of_lines(found, rows_of(query, reading.groups), level, names)
 
-    return _of_frame(query, engine, shown, asker)
+    return of_frame(query, engine, shown, asker)
 
 
-def _rows(query: Query, groups: pd.Index | None) -> pd.Index | None:
+def rows_of(query: Query, groups: pd.Index | None) -> pd.Index | None:
     """The index of an answer: its groups, and behind them the cells of margins, with `ALL` for columns they lack."""
     listed = _as_listed(query, groups)
     if query.margins is None or query.groups is None or query.groups.keys is None or listed is None:
@@ -76,11 +87,15 @@ def _as_listed(query: Query, groups: pd.Index | None) -> pd.Index | None:
     return levels[0] if len(levels) == 1 else pd.MultiIndex.from_arrays(levels, names=groups.names)
 
 
-def _of_frame(query: Query, engine: Engine[Any], shown: Callable[[Results, Any], Answered], asker: Asker) -> Answered:
+def of_frame(query: Query, engine: Engine[Any], shown: Callable[[Results, Any], Answered], asker: Asker) -> Answered:
+    """The answer that ``shown`` makes of what a query releases from a frame or table."""
+
     def people(reading: Any, column: Hashable) -> Losses | None:
         if not isinstance(reading, FrameReading):  # a table does not tell who its rows are
             return None
         stored = reading.stored
+        if query.unit.of_clusters:  # which do not tell whose records they have
+            return None
         if query.unit.is_of_people:
             if query.unit.person != (column,):
                 return None

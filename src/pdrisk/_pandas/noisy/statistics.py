@@ -28,9 +28,8 @@ from pdrisk._model.columns import check_column
 from pdrisk._model.margins import NO_MARGINS, MarginsAsked
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.query import Line, Query
-from pdrisk._pandas.answers import answered, answers
 from pdrisk._pandas.curators.disclosure_views import DisclosureViews
-from pdrisk._pandas.histogram import histogram
+from pdrisk._pandas.noisy.answers import answered, answers
 from pdrisk._pandas.requests.judged_requests import check_given, judged_query
 from pdrisk._pandas.requests.lines import judged_lines, judged_pair, lines_of_names, lines_of_request, listed_columns
 from pdrisk._pandas.requests.objects import judging
@@ -71,30 +70,6 @@ class Statistics(DisclosureViews):
         return self._answer(column, "count", options, MarginsAsked(margins, allot, whole, normalize))
 
     @with_options
-    def sum(
-        self,
-        column: Hashable,
-        *,
-        margins: Any = False,
-        allot: Any = None,
-        normalize: Any = None,
-        **options: Unpack[Options],
-    ) -> Answer:
-        """Noisy sum of a column.
-
-        ``margins`` and ``allot`` as for ``crosstab``, ``normalize`` as for ``count``.
-        """
-        return self._answer(column, "sum", options, MarginsAsked(margins, allot, normalize=normalize))
-
-    @with_options
-    def mean(self, column: Hashable, *, margins: Any = False, allot: Any = None, **options: Unpack[Options]) -> Answer:
-        """Noisy mean of a column.
-
-        ``margins`` and ``allot`` as for ``crosstab``.
-        """
-        return self._answer(column, "mean", options, MarginsAsked(margins, allot))
-
-    @with_options
     def median(self, column: Hashable, **options: Unpack[Options]) -> Answer:
         """Noisy median of a column.
 
@@ -130,14 +105,17 @@ class Statistics(DisclosureViews):
         return self._answer(column, _extreme("max", bounds_reached), options)
 
     @with_options
-    def var(self, column: Hashable, ddof: int = 1, **options: Unpack[Options]) -> Answer:
-        """Noisy variance of a column: squared deviations over n - ``ddof`` (0 or 1); 0 if too few rows are left."""
-        return self._answer(column, ("var", {"ddof": ddof}), options)
+    def var(self, column: Hashable, ddof: int | None = None, **options: Unpack[Options]) -> Answer:
+        """Noisy variance of a column: squared deviations over n - ``ddof`` (0 or 1); 0 if too few rows are left.
+
+        Without ``ddof`` it is 1. With weights it is 0: they are squared deviations over the sum of the weights.
+        """
+        return self._answer(column, self._spread("var", ddof, options), options)
 
     @with_options
-    def std(self, column: Hashable, ddof: int = 1, **options: Unpack[Options]) -> Answer:
+    def std(self, column: Hashable, ddof: int | None = None, **options: Unpack[Options]) -> Answer:
         """Noisy standard deviation of a column: the root of `var`, with the same ``ddof``."""
-        return self._answer(column, ("std", {"ddof": ddof}), options)
+        return self._answer(column, self._spread("std", ddof, options), options)
 
     @with_options
     def corr(self, x: Hashable, y: Hashable, **options: Unpack[Options]) -> Answer:
@@ -163,15 +141,6 @@ class Statistics(DisclosureViews):
         bounds of both columns, unless they are declared.
         """
         return self._answer_of_two(y, x, statistic_of_two("slope"), options)
-
-    @with_options
-    def proportion(self, condition: Hashable, **options: Unpack[Options]) -> Answer:
-        """Noisy proportion: the share of rows where a column of truth values, or a condition, is true.
-
-        ``condition`` is the name of a column, or a row-wise query string such as ``"age > 40"``. A row without an age
-        is left out, since nobody knows whether it is above 40; ``"age > 40 and age.notna()"`` counts it as no.
-        """
-        return self._answer(condition, "proportion", options)
 
     @with_options
     def nunique(self, column: Hashable, **options: Unpack[Options]) -> Answer:
@@ -228,7 +197,9 @@ class Statistics(DisclosureViews):
         listed = listed_columns(self._frame, columns)
         for column in listed:
             check_column(self._frame, column)
-        return self.agg(dict.fromkeys(listed, DESCRIBED), **options)
+        weighs = self._request(options).weighing is not None
+        described = ["std(ddof=0)" if each == "std" and weighs else each for each in DESCRIBED]
+        return self.agg(dict.fromkeys(listed, described), **options)
 
     @with_options
     def value_counts(self, column: Hashable, sort: bool = True, **options: Unpack[Options]) -> pd.DataFrame:
@@ -297,28 +268,6 @@ class Statistics(DisclosureViews):
         assert isinstance(table, pd.DataFrame)
         return wide_table(table)
 
-    @with_options
-    def hist(
-        self,
-        column: Hashable,
-        bins: int | Sequence[float] = 10,
-        *,
-        margins: Any = False,
-        allot: Any = None,
-        whole: bool | None = None,
-        **options: Unpack[Options],
-    ) -> pd.DataFrame:
-        """Noisy histogram: the number of rows in each bin, indexed by the bins.
-
-        A list of ``bins`` gives the edges, as for numpy: each bin holds its left edge, the last one both edges, and
-        values outside are not counted. A number of bins divides the bounds evenly; values outside count in the first
-        and the last bin. ``margins=True`` adds the total, ``pdrisk.ALL``; ``allot`` and ``whole`` as for ``crosstab``:
-        ``allot="cells"`` moves empty bins to 0 without moving the total up.
-        """
-        request = replace(self._request(options), tables=MarginsAsked(margins, allot, whole))
-        with judging(self._frame, request) as (frame, asked):
-            return histogram(frame, column, bins, asked, request.asker(self._identity))
-
     def _check_no_groups(self, name: str, options: Options) -> None:
         if options.get("by") is not None:
             raise ParameterError(f"{name} groups by its own columns: leave by= out, or write count(by=[...]).")
@@ -337,7 +286,18 @@ class Statistics(DisclosureViews):
     ) -> Answer:
         asked, wanted = replace(self._request(options), tables=tables), statistic(spec)
         judged = self._judged(lambda frame: judged_lines(frame, column, (wanted,), asked), asked)
-        return answered(*judged, asked.asker(self._identity))
+        answer = answered(*judged, asked.asker(self._identity))
+        if self._design is None or not isinstance(answer, Release):
+            return answer
+        said = answer.answer
+        line = replace(said.lines[0], has_design=True)
+        return replace(answer, describe=lambda: replace(said, lines=(line,)))
+
+    def _spread(self, name: str, ddof: object, options: Options) -> object:
+        """The specification of a variance or standard deviation."""
+        if ddof is None:
+            ddof = 1 if self._request(options).weighing is None else 0
+        return name, {"ddof": ddof}
 
     def _answer_of_two(self, column: Hashable, other: Hashable, wanted: PairStatistic, options: Options) -> Answer:
         asked = self._request(options)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from pdrisk._core.summary import IntArray
-from pdrisk._mechanisms.exact_laplace import plus_discrete_laplace
+from pdrisk._mechanisms.noise.exact_laplace import plus_discrete_laplace
 
 __all__ = ["WIDEST_SCALE", "Sampler", "discrete_laplace"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from pdrisk._mechanisms.entropy import Bits
+from pdrisk._mechanisms.noise.entropy import Bits
 
 __all__ = ["ExactUniform", "scaled_exp"]
 

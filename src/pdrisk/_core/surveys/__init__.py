@@ -1,0 +1,1 @@
+"""Surveys: weighted statistics, and the error of a sample by its design."""

@@ -1,0 +1,49 @@
+"""Waves of a panel, between which the number of a person changes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pdrisk._core.universe import Universe
+from pdrisk._model.nodes import Node
+
+if TYPE_CHECKING:
+    from pdrisk._model.rowwise import RowwiseFilter
+
+__all__ = ["Waves"]
+
+
+@dataclass(frozen=True, slots=True)
+class Waves:
+    """Two waves of a panel: a person becomes one number, the later one less the earlier, if it is known in both.
+
+    Attributes
+    ----------
+    conditions : (RowwiseFilter, RowwiseFilter)
+        Which rows are of the earlier and of the later wave.
+    way : str
+        What several rows of a person in one wave become: ``"one"`` of them, or a number of them.
+    universe : Universe or None
+        Range of the numbers of rows, by which sums of them are rounded; None where nothing is added up.
+    """
+
+    conditions: tuple[RowwiseFilter, RowwiseFilter]
+    way: str
+    universe: Universe | None = None
+
+    @property
+    def columns(self) -> tuple[Hashable, ...]:
+        """The column that says in which wave a row is."""
+        return self.conditions[0].columns
+
+    @property
+    def rules(self) -> tuple[Node, ...]:
+        """The trees of both conditions."""
+        return tuple(each.rule for each in self.conditions if each.rule is not None)
+
+    @property
+    def canonical(self) -> str:
+        """All that decides the numbers of people, in one spelling."""
+        return "".join([*(str(each.canonical) for each in self.conditions), self.way, repr(self.universe)])

@@ -1,0 +1,58 @@
+"""Intervals of columns, given or declared, with the kinds of columns that have any; and conditions, which have none."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import pandas as pd
+
+from pdrisk._core.statistics import Proportion, Statistic
+from pdrisk._core.universe import Universe
+from pdrisk._model.arguments import universe
+from pdrisk._model.asked_groups import Source
+from pdrisk._model.columns import KINDS, column_kind
+from pdrisk._model.kinds import COUNTED, NOTHING, TRUTH, number_advice
+from pdrisk._model.query import UNIT
+from pdrisk._model.rowwise import RowwiseFilter, caller_names, judged
+from pdrisk._pandas.requests.declared import declared
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["check_numeric", "interval_of", "judged_condition"]
+
+
+def judged_condition(frame: pd.DataFrame, condition: str, bounds: object) -> RowwiseFilter | None:
+    """The condition of a proportion, which has no bounds."""
+    if bounds is not None:
+        raise ParameterError("a condition is true or false, and needs no bounds: leave them out.")
+    return judged(condition, frame, caller_names, lambda column: declared(frame, column).keys)
+
+
+def interval_of(
+    frame: pd.DataFrame, column: Hashable, statistic: Statistic | str, bounds: object
+) -> tuple[Universe | None, Source]:
+    """The bounds of a column, given or declared; None without any."""
+    kind = check_numeric(frame[column], statistic)
+    known = declared(frame, column)
+    interval = known.narrowed(known.universe if bounds is None else universe(bounds))
+    if interval is None and kind == TRUTH:
+        interval = known.narrowed(UNIT)
+    if kind == TRUTH and KINDS in frame.attrs and interval is not None and not 0 <= interval.lo < interval.hi <= 1:
+        raise ParameterError(
+            f"column {column!r} counts as truth values, which are 0 or 1, and has bounds ({interval.lo:.12g}, "
+            f"{interval.hi:.12g}): leave them out, or convert the column."
+        )
+    return interval, "declared" if bounds is None else "given"
+
+
+def check_numeric(series: pd.Series, statistic: Statistic | str) -> str:
+    """The kind of a column; refuses one without numbers by its dtype, and a proportion of numbers."""
+    kind = column_kind(series)
+    if isinstance(statistic, Proportion) and kind not in (TRUTH, NOTHING):
+        raise ColumnTypeError(
+            f"proportion needs truth values, but column {series.name!r} holds {kind}: write a condition, as in "
+            'proportion("age > 40").'
+        )
+    if kind in COUNTED:
+        return kind
+    label = statistic if isinstance(statistic, str) else statistic.label
+    raise ColumnTypeError(f"{label} needs numbers, but column {series.name!r} holds {kind}: {number_advice(kind)}.")

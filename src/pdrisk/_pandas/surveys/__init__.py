@@ -1,0 +1,1 @@
+"""Surveys of pandas users: sampling errors by the design of a sample."""

@@ -1,0 +1,225 @@
+"""Constraints of tables, as the catalogs of DuckDB and PostgreSQL have them; no rows are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pandas as pd
+
+from pdrisk._model.kinds import NUMBER, TEXT, TRUTH
+from pdrisk._model.nodes import Column, Node, rebuilt
+from pdrisk._model.rowwise.families import family, of_values
+from pdrisk._sql.syntax.pieces import lowered, quoted
+from pdrisk._sql.tables.catalog import CatalogEntry, found_entry, named_tables, no_table
+from pdrisk._sql.tables.check_constraints import CatalogType
+from pdrisk._sql.tables.postgres_table import PostgresTable, catalog_rows, one_connection
+from pdrisk._sql.text.check_expressions import duckdb_condition, postgres_condition
+from pdrisk.engines.sql.compiler.values import StoredColumn
+from pdrisk.engines.sql.servers.duckdb_engine import asked
+from pdrisk.engines.sql.servers.duckdb_types import stored_columns
+from pdrisk.engines.sql.servers.postgres_engine import READ_ONLY
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["ConstrainedTable", "Constraint", "plain_name", "tables_in_duckdb", "tables_in_postgres"]
+
+
+class Constraint(NamedTuple):
+    """Constraint of a table.
+
+    Attributes
+    ----------
+    kind : str
+        "CHECK", "PRIMARY KEY", "UNIQUE", "FOREIGN KEY" or "NOT NULL".
+    text : str
+        Of a CHECK, its condition in SQL.
+    is_enforced : bool
+        Whether it holds for all rows.
+    columns : sequence of str
+    referenced : str
+        The table of a FOREIGN KEY, as SQL names it.
+    referenced_columns : sequence of str
+    """
+
+    kind: str
+    text: str
+    is_enforced: bool
+    columns: Sequence[str]
+    referenced: str
+    referenced_columns: Sequence[str]
+
+
+@dataclass(frozen=True)
+class ConstrainedTable:
+    """Table with its constraints, by the name that a Dataset has for it.
+
+    Attributes
+    ----------
+    name : str
+    columns : mapping of str to CatalogType
+    constraints : sequence of Constraint
+    conditions : mapping of str to Node or None
+        Those of the CHECKs, by their text; None for what is not understood.
+    sql : str
+        Its name before those of its columns.
+    is_view : bool
+    """
+
+    name: str
+    columns: Mapping[str, CatalogType]
+    constraints: Sequence[Constraint]
+    conditions: Mapping[str, Node | None]
+    sql: str
+    is_view: bool = False
+
+
+def tables_in_duckdb(connection: DuckDBPyConnection, names: Sequence[str] | None) -> Iterator[ConstrainedTable]:
+    """Tables of a connection to DuckDB: these, or all of the current database and temporary ones.
+
+    Raises
+    ------
+    ParameterError
+        If one is not there.
+    """
+    found = named_tables(connection) if names is None else [(name, _looked_up(connection, name)) for name in names]
+    types, constraints = (_by_table(asked(connection, sql, [])) for sql in (_COLUMNS, _CONSTRAINTS))
+    ((collation,),) = asked(connection, _COLLATION, [])
+    for name, entry in found:
+        if entry.is_view:
+            yield ConstrainedTable(name, {}, (), {}, "", is_view=True)
+            continue
+        place = entry.database, entry.schema, entry.name
+        # A collation makes one text of two, so that a CHECK allows more than it lists.
+        collated = "COLLATE" in entry.definition.upper() or collation not in ("", "binary")
+        stored = stored_columns(dict(types.get(place, ())))
+        columns = {label: _type(column, is_collated=collated) for label, column in stored.items()}
+        home = "".join(f"{plain_name(each)}." for each in name.split(".")[:-1] if '"' not in name)
+        own = [
+            Constraint(kind, text, is_enforced, of, f"{home}{plain_name(other)}", referenced)
+            for kind, text, is_enforced, of, other, referenced in constraints.get(place, ())
+        ]
+        spelt = {lowered(each): each for each in columns}
+        conditions = {each.text: _spelt(duckdb_condition(each.text), spelt) for each in own if each.kind == "CHECK"}
+        yield ConstrainedTable(name, columns, own, conditions, plain_name(entry.name))
+
+
+def _by_table(rows: Sequence[Sequence[Any]]) -> dict[tuple[str, ...], list[Any]]:
+    """Rows of the catalog without their first three columns, which say where a table is."""
+    found: dict[tuple[str, ...], list[Any]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[:3]), []).append(row[3:])
+    return found
+
+
+def _looked_up(connection: DuckDBPyConnection, name: str) -> CatalogEntry:
+    entry = found_entry(connection, tuple(name.split(".")))
+    if entry is None:
+        raise no_table(connection, name)
+    return entry
+
+
+def tables_in_postgres(server: Any, names: Sequence[str] | None) -> Iterator[ConstrainedTable]:
+    """Tables of a PostgreSQL server: these, or all that this role may read; partitions stand for none of their own.
+
+    Raises
+    ------
+    ParameterError, ColumnTypeError
+        If one is not there, or the server cannot be asked.
+    """
+    with one_connection(server) as connection:
+        if names is None:
+            visible = dict(catalog_rows(connection, _VISIBLE, settings=READ_ONLY))
+            found = [
+                (name if visible.get(number) else f"{schema}.{name}", f"{schema}.{name}")
+                for number, schema, name in catalog_rows(connection, _TABLES_OF_SERVER)
+            ]
+        else:
+            found = [(name, name) for name in names]
+        for name, path in found:
+            table = PostgresTable(connection, path).table()
+            ((is_view, collated),) = catalog_rows(connection, _ABOUT, [table.source])
+            rows = [] if is_view else catalog_rows(connection, _CONSTRAINTS_OF_SERVER, [table.source])
+            constraints = [Constraint(*row) for row in rows]
+            types = {str(label): _type(each, is_collated=label in collated) for label, each in table.columns.items()}
+            conditions = {each.text: postgres_condition(each.text) for each in constraints if each.kind == "CHECK"}
+            yield ConstrainedTable(name, {} if is_view else types, constraints, conditions, name, is_view)
+
+
+def _type(column: StoredColumn, *, is_collated: bool) -> CatalogType:
+    dtype = of_values(column.dtype)
+    kind = family(dtype) or ""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return CatalogType(TEXT, labels=tuple(column.dtype.categories))
+    if pd.api.types.is_bool_dtype(dtype):
+        return CatalogType(TRUTH)
+    if kind == TEXT and (is_collated or column.type.upper() == "UUID"):  # one UUID is written in several ways
+        return CatalogType("")
+    return CatalogType(kind if kind in (NUMBER, TEXT) else "", is_whole=pd.api.types.is_integer_dtype(dtype))
+
+
+def _spelt(node: Node | None, spelt: Mapping[str, str]) -> Node | None:
+    """The condition with columns as the table spells them: to DuckDB capitals are alike."""
+
+    def change(each: Node) -> Node | None:
+        if not isinstance(each, Column):
+            return None
+        return Column(spelt.get(lowered(each.name), each.name), each.qualifiers)
+
+    return None if node is None else rebuilt(node, change)
+
+
+def plain_name(name: str) -> str:
+    """A name as SQL writes it, in quotes where it needs them."""
+    return name if name.isidentifier() and name.isascii() and name.islower() else quoted(name)
+
+
+_COLUMNS: Final = """
+SELECT database_name, schema_name, table_name, column_name, data_type FROM system.main.duckdb_columns()
+WHERE NOT internal ORDER BY column_index
+"""
+_COLLATION: Final = "SELECT system.main.current_setting('default_collation')"
+_CONSTRAINTS: Final = """
+SELECT database_name, schema_name, table_name, constraint_type, COALESCE(expression, ''), true,
+    constraint_column_names, COALESCE(referenced_table, ''), referenced_column_names
+FROM system.main.duckdb_constraints() ORDER BY constraint_index
+"""
+# Without operators, which somebody's search_path could replace; it is what says which tables need no schema.
+_VISIBLE: Final = "SELECT oid, pg_catalog.pg_table_is_visible(oid) FROM pg_catalog.pg_class"
+_TABLES_OF_SERVER: Final = """
+SELECT c.oid, quote_ident(n.nspname), quote_ident(c.relname) FROM pg_class AS c
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+    AND NOT starts_with(n.nspname, 'pg_toast') AND NOT pg_is_other_temp_schema(n.oid)
+    AND has_schema_privilege(n.oid, 'USAGE') AND has_any_column_privilege(c.oid, 'SELECT')
+ORDER BY n.nspname, c.relname
+"""
+# Not for all rows: what was never validated, holds for the rows of one table but not of those that inherit from it, or
+# is only said of a foreign table.
+_CONSTRAINTS_OF_SERVER: Final = """
+SELECT CASE k.contype WHEN 'c' THEN 'CHECK' WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' ELSE 'FOREIGN KEY' END,
+    COALESCE(pg_get_expr(k.conbin, k.conrelid), ''),
+    k.convalidated AND NOT k.condeferrable AND c.relkind <> 'f'
+        AND NOT (c.relkind = 'r' AND c.relhassubclass AND k.connoinherit),
+    ARRAY(SELECT CAST(a.attname AS text) FROM unnest(k.conkey) WITH ORDINALITY AS u (number, at)
+        JOIN pg_attribute AS a ON a.attrelid = k.conrelid AND a.attnum = u.number ORDER BY u.at),
+    COALESCE(CASE WHEN f.relnamespace <> c.relnamespace THEN quote_ident(n.nspname) || '.' ELSE '' END
+        || quote_ident(f.relname), ''),
+    ARRAY(SELECT CAST(a.attname AS text) FROM unnest(k.confkey) WITH ORDINALITY AS u (number, at)
+        JOIN pg_attribute AS a ON a.attrelid = k.confrelid AND a.attnum = u.number ORDER BY u.at)
+FROM pg_constraint AS k JOIN pg_class AS c ON c.oid = k.conrelid
+LEFT JOIN pg_class AS f ON f.oid = k.confrelid LEFT JOIN pg_namespace AS n ON n.oid = f.relnamespace
+WHERE k.conrelid = to_regclass($1) AND k.contype IN ('c', 'p', 'u', 'f')
+UNION ALL
+SELECT 'NOT NULL', '', true, ARRAY[CAST(attname AS text)], '', CAST(ARRAY[] AS text[]) FROM pg_attribute
+WHERE attrelid = to_regclass($1) AND attnum > 0 AND attnotnull
+ORDER BY 1, 4, 2
+"""
+_ABOUT: Final = """
+SELECT c.relkind IN ('v', 'm'), ARRAY(
+    SELECT CAST(a.attname AS text) FROM pg_attribute AS a JOIN pg_collation AS l ON l.oid = a.attcollation
+    WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT l.collisdeterministic
+) FROM pg_class AS c WHERE c.oid = to_regclass($1)
+"""
