@@ -58,6 +58,8 @@ class AnswerLine:
         How much of ``eps`` that cost.
     has_design : bool
         Whether the Dataset has a `Design`, so that its sampling error is no simple random sample's.
+    bounds_by_where : bool
+        Whether the bounds follow from the filter of the question, as far as declared ones are no narrower.
     """
 
     name: str
@@ -85,6 +87,7 @@ class AnswerLine:
     sampling_se: float | None = None
     sampling_eps: float = 0.0
     has_design: bool = False
+    bounds_by_where: bool = False
 
     @classmethod
     def of(
@@ -115,6 +118,7 @@ class AnswerLine:
             other=plain_label(line.other),
             clip=noisy.clip,
             eps_groups=0.0 if noisy.selection is None else float(noisy.selection.eps),
+            bounds_by_where=line.bounds_from == "where",
             other_bounds=(universe.other.lo, universe.other.hi) if isinstance(universe, Rectangle) else None,
             **alone,
         )

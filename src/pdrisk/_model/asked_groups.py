@@ -9,7 +9,7 @@ from typing import Literal
 
 __all__ = ["Groups", "Source"]
 
-Source = Literal["given", "declared", "data", "categories", "private"]
+Source = Literal["given", "declared", "where", "data", "categories", "private"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -350,10 +350,10 @@ TEXTS = {
     "line_is": "bounds {bounds}; {noise}{rounded}; global sensitivity of the statistic {sensitivity}; eps {eps}",
     "bounds_are": "{ranges}, declared by the publisher, and values beyond count as the bound",
     "rounded_to": ", then rounded to multiples of {base}",
+    "bounds_by_where": "{ranges}, bounds from WHERE, within those that the publisher declared, if any",
     "bounds_range": "{low} to {high}",
     "bounds_of_column": "{column} {range}",
-    "bounds_none": "none needed",
-    "bounds_of_bins": "those of the bins",
+    **{"bounds_none": "none needed", "bounds_of_bins": "those of the bins"},  # noqa: PIE800
     "label_composition": "composition",
     "uncovered": "not covered",
     "uncovered_is": "theft of the data itself; conclusions about people that hold whether or not they take part",

@@ -313,7 +313,8 @@ class _Telling:
         said = self.said
         ranges = line.bounds_as(said["bounds_range"], said["bounds_of_column"])
         without = "bounds_none" if self.answer.bins_clamp is None else "bounds_of_bins"
-        bounds = said["bounds_are"].format(ranges=ranges) if ranges else said[without]
+        source = "bounds_by_where" if line.bounds_by_where else "bounds_are"
+        bounds = said[source].format(ranges=ranges) if ranges else said[without]
         bounds += of_survey(line, said)
         noise = MECHANISMS[line.mechanism].noise
         if line.scale is not None:

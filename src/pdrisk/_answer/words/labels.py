@@ -34,7 +34,8 @@ def clamped(answer: Answer, line: AnswerLine) -> str:
     spans = [("{}-{}" if low >= 0 else "{} to {}").format(number(low), number(high)) for _, (low, high) in known]
     if len(known) > 1:
         spans = [f"{name} {span}" for (name, _), span in zip(known, spans, strict=True)]
-    said = [f"of values clamped to {' and '.join(spans)}"] if spans else []
+    by_where = " (bounds from WHERE)" * line.bounds_by_where
+    said = [f"of values clamped to {' and '.join(spans)}{by_where}"] if spans else []
     if line.weights is not None:
         said.append(f"weights trimmed at {number(line.weights[1])}")
     return ", ".join(said)

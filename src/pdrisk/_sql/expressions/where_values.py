@@ -9,7 +9,8 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from pdrisk._model.kinds import DATE, TIME
-from pdrisk._model.nodes import Node, Operation, is_given
+from pdrisk._model.nodes import Node, Noisy, Operation, below, is_given
+from pdrisk._model.where_bounds import Comparison, listed_ends
 from pdrisk._sql.expressions.days import Named, day_of
 from pdrisk._sql.expressions.judged_expressions import dated, text
 from pdrisk._sql.expressions.scope import Scope
@@ -58,6 +59,11 @@ class Limit:
         return all(not _alike(key, end) or _holds(key, symbol, end) for symbol, end in ends)
 
     @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Comparisons that hold for it: those of the text, and those with the least and the largest listed value."""
+        return (*self.ends, *listed_ends(self.values or ()))
+
+    @property
     def listed(self) -> tuple[Scalar, ...] | None:
         """The values if they are known: as written, or whole numbers between two ends."""
         if self.values is not None:
@@ -90,14 +96,24 @@ def limits(node: Node, scope: RowScope) -> Iterator[Limit]:
                 yield from limits(part, scope)
         case "or" if len(node.parts) <= MOST:
             yield from _either([list(limits(part, scope)) for part in node.parts])
-        case "in" | "between" if len(node.parts) <= MOST and not is_given(node):
+        case "in" | "between" if len(node.parts) <= MOST and not _is_outside(node):
             yield from _of_constants(node, scope)
-        case "==" | "<" | "<=" | ">" | ">=" if not is_given(node):
+        case "==" | "<" | "<=" | ">" | ">=" if not _is_outside(node):
             left, right = _parts(node, scope)
             ways = (left, right, node.symbol), (right, left, _TURNED[node.symbol])
             for (one, other, symbol), part in zip(ways, node.parts, strict=True):
-                if other.constant and not one.constant and other.value is not None:
+                if _is_written(other) and not one.constant and other.value is not None:
                     yield _compared(one.sql, symbol, other.value, _day(part, one, scope))
+
+
+def _is_outside(node: Node) -> bool:
+    """Whether a constant did not stand in the text: that of a parameter, or a noisy value of a subquery."""
+    return is_given(node) or any(isinstance(part, Noisy) for part in below(node))
+
+
+def _is_written(found: Expression) -> bool:
+    """Whether an expression is a constant of the text, also where a name stands for it."""
+    return found.constant and not found.given and (found.node is None or not _is_outside(found.node))
 
 
 def _either(parts: list[list[Limit]]) -> Iterator[Limit]:
@@ -111,7 +127,7 @@ def _either(parts: list[list[Limit]]) -> Iterator[Limit]:
 
 def _of_constants(node: Operation, scope: RowScope) -> Iterator[Limit]:
     one, *others = _parts(node, scope)
-    if not all(other.constant for other in others):
+    if not all(map(_is_written, others)):
         return
     values = tuple(dict.fromkeys(other.value for other in others if other.value is not None))
     day = _day(node.parts[0], one, scope)

@@ -16,7 +16,16 @@ from pdrisk._sql.relations.commas import crossed, listed_by_comma
 from pdrisk._sql.relations.group_by_person import aggregates_rows, by_person, grouped_by_person
 from pdrisk._sql.relations.joins import conjuncts, joined, kept_by, member_condition
 from pdrisk._sql.relations.row_numbers import has_windows, limited, numbered
-from pdrisk._sql.relations.row_scope import Relation, Rows, aliases_of, column_of, condition, named, starred
+from pdrisk._sql.relations.row_scope import (
+    Relation,
+    Rows,
+    aliases_of,
+    column_of,
+    condition,
+    named,
+    starred,
+    within_where,
+)
 from pdrisk._sql.relations.unions import united
 from pdrisk._sql.relations.written_out import owners_of
 from pdrisk._sql.syntax.pieces import Expression, lowered
@@ -217,11 +226,13 @@ def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | 
     if has_numbers:
         return numbered(select, relation, sources, _UNNAMED)
     scope = Rows(relation, aliases_of(select))
+    kept = None if select.where is None else condition(select.where, scope)
+    if kept is not None:
+        scope = replace(scope, relation=within_where(relation, (*relation.owned, *relation.where, kept)))
     columns = tuple(_columns(select, scope))
     relation = replace(relation, columns=columns, names=(), members=())
-    if select.where is None:
+    if select.where is None or kept is None:
         return relation
-    kept = condition(select.where, scope)
     if relation.owners is not None:
         relation = replace(relation, owners=limited(relation.owners, select.where, scope))
     if home is None:

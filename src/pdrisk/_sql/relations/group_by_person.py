@@ -18,7 +18,17 @@ from pdrisk._relations.plan import Aggregated, PerPerson
 from pdrisk._sql.expressions.judged_expressions import text, truth
 from pdrisk._sql.expressions.resolved import resolved
 from pdrisk._sql.relations.group_keys import typed_key
-from pdrisk._sql.relations.row_scope import Condition, Relation, Rows, aliases_of, column_of, condition, named, starred
+from pdrisk._sql.relations.row_scope import (
+    Condition,
+    Relation,
+    Rows,
+    aliases_of,
+    column_of,
+    condition,
+    named,
+    starred,
+    within_where,
+)
 from pdrisk._sql.relations.written_out import unused, written_out
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading
@@ -104,7 +114,7 @@ def grouped_by_person(select: Select, relation: Relation, sources: Sources) -> R
     """
     if select.where is not None:
         kept = condition(select.where, Rows(relation, aliases_of(select)))
-        relation = replace(relation, where=(*relation.where, kept))
+        relation = within_where(replace(relation, where=(*relation.where, kept)), [kept])
     base = written_out(relation, sources, set())
     owners = base.owners
     assert owners is not None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -12,6 +13,7 @@ from pdrisk._model.declared.missing_codes import Asked, asked_for_code
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, below, is_given
+from pdrisk._model.where_bounds import Comparison, narrowed
 from pdrisk._relations.owners import Owners
 from pdrisk._sql.expressions.allowed_functions import check_clock
 from pdrisk._sql.expressions.days import day_of
@@ -21,12 +23,23 @@ from pdrisk._sql.expressions.where_values import Limit, limits
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import INTEGERS, Expression, kind_of_type, lowered, number, quoted, written_constant
-from pdrisk._sql.syntax.ranges import ANYTHING
+from pdrisk._sql.syntax.ranges import ANYTHING, Range
 from pdrisk._sql.syntax.tree import Select, Star
 from pdrisk._sql.tables.source import Source
 from pdrisk.errors import ParameterError, UnknownColumnError
 
-__all__ = ["Condition", "Member", "Relation", "Rows", "aliases_of", "column_of", "condition", "named", "starred"]
+__all__ = [
+    "Condition",
+    "Member",
+    "Relation",
+    "Rows",
+    "aliases_of",
+    "column_of",
+    "condition",
+    "named",
+    "starred",
+    "within_where",
+]
 
 Columns = tuple[tuple[str, Expression], ...]
 
@@ -216,6 +229,47 @@ def column_of(name: str, sql_type: str, source: Source) -> Expression:
         return Expression(double, NUMBER, "DOUBLE", name, shown=quoted(name), never_nan=whole, node=Column(name))
     found = number(sql, sql_type, name) if kind == NUMBER else Expression(sql, kind, sql_type, name)
     return replace(found, shown=quoted(name), node=Column(name))
+
+
+def within_where(relation: Relation, conditions: Sequence[Condition], given: Collection[str] = ()) -> Relation:
+    """The relation with the bounds that conditions on its rows give its columns, within the declared ones.
+
+    Parameters
+    ----------
+    relation : Relation
+    conditions : sequence of Condition
+        Those that hold for all its rows.
+    given : collection of str
+        Columns, in lower case, whose bounds the caller passed: these stay as they are, and those of the source too.
+    """
+    said: dict[str, list[Comparison]] = {}
+    for limit in (limit for each in conditions for limit in each.limits()):
+        said.setdefault(limit.sql, []).extend(limit.comparisons)
+    source = relation.source
+
+    def bounded(label: str, value: Expression) -> tuple[str, Expression]:
+        name = lowered(value.column or label)
+        if value.kind != NUMBER or value.sql not in said or {name, lowered(label)} & {*given, *source.stated}:
+            return label, value
+        before = value.range
+        if before == ANYTHING and value.column is not None:
+            before = source.range_of(value.column)
+        lo, hi = before.lo, before.hi
+        with suppress(ParameterError):  # of a schema that contradicts itself, for whoever needs the column
+            low, high = source.known(value.column).valid
+            lo, hi = max(lo, low), min(hi, high)
+        ends = narrowed(lo, hi, said[value.sql], whole=value.type in INTEGERS, single=value.type == "FLOAT")
+        if ends == (lo, hi):
+            return label, value
+        return label, replace(value, range=Range(*ends, before.columns | {name}, by_where=True))
+
+    def all_of(columns: Columns) -> Columns:
+        return tuple(bounded(*each) for each in columns)
+
+    if not said:
+        return relation
+    members = tuple(replace(each, columns=all_of(each.columns)) for each in relation.members)
+    return replace(relation, columns=all_of(relation.columns), members=members)
 
 
 def condition(node: Node, scope: Rows) -> Condition:

@@ -20,7 +20,7 @@ from pdrisk._sql.noisy.noisy_scope import Computed, column_of
 from pdrisk._sql.noisy.uncut import arithmetic
 from pdrisk._sql.relations.group_by_person import positional
 from pdrisk._sql.relations.group_keys import Grouping, typed_key
-from pdrisk._sql.relations.row_scope import Condition, Relation, Rows, condition, named
+from pdrisk._sql.relations.row_scope import Condition, Relation, Rows, condition, named, within_where
 from pdrisk._sql.select.argument_bounds import bounds_of_argument
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES, Asked, asked, asked_of_two
 from pdrisk._sql.syntax.headings import heading
@@ -258,8 +258,8 @@ class Answers:
             if call.name.endswith("_star") or not call.arguments or (call.names and call.names[0])
             else call.arguments[0]
         )
-        value = None if node is None else named(node, self.rows)
         filtered = None if call.condition is None else condition(call.condition, self.rows)
+        value = None if node is None else named(node, self._kept(filtered))
         kept = None if filtered is None else repr(filtered.node)
         different = AGGREGATES[call.name].statistic == "nunique" or (call.distinct and call.name in COUNTS)
         is_key = different and value is not None
@@ -270,8 +270,15 @@ class Answers:
             self.relation.source.known(value.column).narrowed(one.universe)
         # Of an expression whose bounds nobody wrote: those of a stored column are for its schema to tell.
         made = value is not None and value.column is None and value.span is not None
-        whole = made and one.bounds_from == "declared"
+        whole = made and one.bounds_from in ("declared", "where")
         return self._noted(Noted(one, original, value, filtered, None if node is None else heading(node), whole=whole))
+
+    def _kept(self, filtered: Condition | None) -> Rows:
+        """Scope of the records that a FILTER keeps."""
+        given = self.bounds if isinstance(self.bounds, Mapping) else ()
+        return (
+            self.rows if filtered is None else Rows(within_where(self.relation, [filtered], given), self.rows.aliases)
+        )
 
     def _check_key(self, value: Expression, shown: str) -> None:
         """Refuse to count different values of a type that no groups have."""
@@ -282,8 +289,8 @@ class Answers:
     def _place_of_two(self, call: Call) -> int:
         """Position of an aggregate of two columns among the releases."""
         nodes = call.arguments[:2]
-        values = [named(node, self.rows) for node in nodes]
         filtered = None if call.condition is None else condition(call.condition, self.rows)
+        values = [named(node, self._kept(filtered)) for node in nodes]
 
         def bounds(at: int) -> tuple[Universe, Source]:
             own, source = self._bounds(call, nodes[at], values[at])

@@ -89,4 +89,6 @@ def _evident(
     stated = [each for each in table.columns if lowered(each) in used & set(table.stated)]
     for column in stated:
         table.known(column).narrowed(table.stated[lowered(column)])
-    return found, "given" if isinstance(given, Mapping) and used & set(given) else "declared"
+    if isinstance(given, Mapping) and used & set(given):
+        return found, "given"
+    return found, "where" if value.range.by_where else "declared"

@@ -35,7 +35,7 @@ from pdrisk._sql.relations.day_keys import on_days
 from pdrisk._sql.relations.from_clause import is_by_person, relation_of
 from pdrisk._sql.relations.group_keys import Grouping, keys_given
 from pdrisk._sql.relations.row_numbers import limited
-from pdrisk._sql.relations.row_scope import Condition, Rows, condition
+from pdrisk._sql.relations.row_scope import Condition, Rows, aliases_of, condition, within_where
 from pdrisk._sql.select.aggregate_scope import Answers, Noted, bounded, checked_bounds
 from pdrisk._sql.select.compiled_query import NodesAsked, compiled_query
 from pdrisk._sql.select.judged_query import Judged, try_out
@@ -60,6 +60,7 @@ from pdrisk.errors import ParameterError
 
 __all__ = ["judged", "layers_of"]
 
+FROM_ELSEWHERE = ("declared", "where")  # bounds that no entry of bounds= gave
 NOBODY_KNOWN = PeopleAsked()
 NOBODY = People()
 
@@ -118,10 +119,14 @@ def _judged(
         raise ParameterError("SELECT * would show records: only groups and noisy aggregates leave the data.")
     relation = bounded(relation_of(core, sources, nested.ctes), stated)
     asked_select = replace(core, has_parameters=select.has_parameters)
+    where: tuple[Condition, ...] = ()
+    if core.where is not None:
+        where = (condition(core.where, Rows(relation, aliases_of(core))),)
+    given = stated if isinstance(stated, Mapping) else ()
+    relation = within_where(relation, (*relation.owned, *relation.where, *where), given)
     answers = Answers(relation, asked_select, stated, settings=sources.settings, mechanism=mechanism)
     if isinstance(keys, Mapping):
         keys = _of_groups(keys, answers, sources)
-    where: tuple[Condition, ...] = () if core.where is None else (condition(core.where, answers.rows),)
     try:
         layers = _layers(nested, answers, sources.settings)
     except ParameterError as error:
@@ -138,7 +143,7 @@ def _judged(
             "GROUP BY."
         )
     if isinstance(stated, Mapping):
-        needed = [each.column for each in answers.noted if each.column and each.asked.bounds_from == "declared"]
+        needed = [each.column for each in answers.noted if each.column and each.asked.bounds_from in FROM_ELSEWHERE]
         check_bounds(stated, [*(label for label, _ in relation.columns), *relation.source.below], needed, sources)
     owners = relation.owners
     if owners is None:

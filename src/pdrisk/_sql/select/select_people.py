@@ -256,7 +256,7 @@ def unit_of(
         listed=None if groups is None or groups.keys is None else len(groups.keys),
     )  # fmt: skip
     if unit.per_person in ("sum", "count"):
-        declared = [each.column for each in noted if each.asked.bounds_from == "declared"]
+        declared = [each.column for each in noted if each.asked.bounds_from in ("declared", "where")]
         if declared:
             raise bounds_per_person(declared[0], unit)
     return unit

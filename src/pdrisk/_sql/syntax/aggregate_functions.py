@@ -226,7 +226,8 @@ def asked_of_two(
     for argument in arguments:
         check_number(call.name, argument)
     (first, source), (second, other_source) = bounds(0), bounds(1)
-    own: Source = "given" if "given" in (source, other_source) else "declared"
+    both = (source, other_source)
+    own: Source = "given" if "given" in both else "where" if "where" in both else "declared"
     one, other = arguments
     found: Statistic
     if kind.is_weighted:

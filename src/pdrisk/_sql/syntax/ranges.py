@@ -41,11 +41,14 @@ class Range:
         Infinite where nothing is known.
     columns : frozenset of str
         The columns, in lower case, whose declared range it is made of.
+    by_where : bool
+        Whether a WHERE has narrowed that of one of them.
     """
 
     lo: float = -math.inf
     hi: float = math.inf
     columns: frozenset[str] = frozenset()
+    by_where: bool = False
 
     @property
     def universe(self) -> Universe | None:
@@ -74,7 +77,7 @@ def hull(ranges: Sequence[Range]) -> Range:
 
 def range_of_sum(lies: Range) -> Range:
     """Range of sums of any number of values within a range."""
-    return Range(0.0 if lies.lo >= 0 else -math.inf, 0.0 if lies.hi <= 0 else math.inf, lies.columns)
+    return _made(0.0 if lies.lo >= 0 else -math.inf, 0.0 if lies.hi <= 0 else math.inf, [lies])
 
 
 def range_of_function(name: str, parts: Sequence[Range], constant: Sequence[bool]) -> Range:
@@ -98,7 +101,8 @@ def range_of_function(name: str, parts: Sequence[Range], constant: Sequence[bool
 
 def _made(lo: float, hi: float, parts: Sequence[Range]) -> Range:
     # A float that cannot hold an end exactly is next to it, and -0 is 0.
-    return Range(lo + 0.0, hi + 0.0, frozenset().union(*(part.columns for part in parts)))
+    columns = frozenset[str]().union(*(part.columns for part in parts))
+    return Range(lo + 0.0, hi + 0.0, columns, any(part.by_where for part in parts))
 
 
 def _ends(name: str, parts: Sequence[Range], constant: Sequence[bool]) -> tuple[float, float]:
