@@ -393,7 +393,8 @@ class TestSuccess:
         statistic = {
             "geometric": Count(), "bernstein": Var(), "exponential_interval": Median(), "two_stage": Mean(n_at_least=9),
             "approximate_quantiles": deciles[4], "bernstein_products": Corr(), "exponential": Median(),
-            "noisy_moments": SecondMoments(), "weighted_exponential": WeightedMedian(),
+            "weighted_exponential": WeightedMedian(), "weighted_exponential_interval": WeightedMedian(),
+            "noisy_moments": SecondMoments(),
         }.get(name, Mean())  # fmt: skip
         for eps in (0.01, 1, 5):
             mechanism = calibrated(name, statistic, Universe(0.0, 1.0), Fraction(eps), deciles)

@@ -74,7 +74,8 @@ class Dataset(HeldData):
     unit_label : str, optional
         What texts about answers call one person, such as ``"household"``; without it they say the name of the column.
     design : Design, optional
-        How a survey's sample was drawn. Its weights are used wherever ``weights=False`` does not say otherwise.
+        How a survey's sample was drawn. Unless asked with ``weights=False``, statistics take its weights; those that
+        cannot (``corr``) are refused. In `sql` ``dp_weighted_mean(y)`` and its like take them, and ``AVG(y)`` does not.
     ledger : Ledger, path or URL, optional
         Existing ledger that pays for all answers. It remembers them: the same question gets the same answer again and
         costs nothing, unless it is asked with ``fresh=True``.
@@ -380,6 +381,7 @@ class Dataset(HeldData):
             least_group=least_group, ledger=self._payer(ledger), fresh=fresh, params=params, mechanism=mechanism,
             interval=interval, clip=clip, risk_columns=risk_columns, measured=measured, people=people,
             dataset=self._identity, curator=self._defaults["curator"] if curator is None else curator,
+            weights=lambda: None if self._design is None else self._design.weights,
         ))  # fmt: skip
         return table
 

@@ -7,7 +7,7 @@ text ─> parse ─> relations ─> judge ──> SummaryPlan ──> engines/sq
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +27,7 @@ from pdrisk._pandas.requests.objects import advising
 from pdrisk._sql.dataset.dataset_tables import check_one_or_other, public_tables
 from pdrisk._sql.noisy.ends import has_ends
 from pdrisk._sql.noisy.layers import Layered
+from pdrisk._sql.noisy.weighted_means import no_weights
 from pdrisk._sql.select.judge import judged, layers_of
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.select.select_people import PeopleAsked, check_units
@@ -247,6 +248,7 @@ def answered(
     curator: object,
     risk_columns: object,
     people: PeopleAsked,
+    weights: Callable[[], Hashable] = no_weights,
     measured: object = False,
     dataset: Identity | None = None,
 ) -> pd.DataFrame:
@@ -263,7 +265,7 @@ def answered(
             return judged(
                 select, sources, eps=share.eps, bounds=bounds, keys=own, delta=None if is_part else share.delta,
                 least_group=None if is_part else least_group, mechanism=name, interval=interval, clip=clip,
-                people=people, even=success is not None,
+                people=people, weights=weights, even=success is not None,
             )  # fmt: skip
 
         def nest(select: Select) -> Layered:

@@ -6,7 +6,7 @@ shown to a DuckDB without people first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -30,7 +30,7 @@ from pdrisk._sql.expressions.resolved import resolved
 from pdrisk._sql.expressions.where_values import Limit
 from pdrisk._sql.expressions.windows import ABOUT_RECORDS
 from pdrisk._sql.noisy.layers import Layer, Layered, aggregates, layer_over, layered, tail
-from pdrisk._sql.noisy.weighted_means import with_weighted_means
+from pdrisk._sql.noisy.weighted_means import no_weights, with_weighted_means, with_weights_of_design
 from pdrisk._sql.relations.day_keys import on_days
 from pdrisk._sql.relations.from_clause import is_by_person, relation_of
 from pdrisk._sql.relations.group_keys import Grouping, keys_given
@@ -65,7 +65,13 @@ NOBODY = People()
 
 
 def judged(
-    select: Select, sources: Sources, *, bounds: object, people: PeopleAsked = NOBODY_KNOWN, **asked: Any
+    select: Select,
+    sources: Sources,
+    *,
+    bounds: object,
+    people: PeopleAsked = NOBODY_KNOWN,
+    weights: Callable[[], Hashable] = no_weights,
+    **asked: Any,
 ) -> Judged:
     """Query of a SELECT, or the error that says what is wrong with it.
 
@@ -77,8 +83,11 @@ def judged(
     sources : Sources
     bounds, people, asked
         As `_judged` takes them.
+    weights : callable, optional
+        Gives the column of a design's weights, for ``dp_weighted_mean(y)`` without one; None where there is no design.
     """
     nested = layers_of(select, sources, bounds, people)
+    nested = replace(nested, core=with_weights_of_design(nested.core, weights))
     weighed = replace(nested, core=with_weighted_means(nested.core))
     if weighed.core is not nested.core:
         with suppress(ParameterError):
