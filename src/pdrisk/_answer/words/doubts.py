@@ -123,6 +123,8 @@ def _warn_of_width(releases: Sequence[Released]) -> None:
 
 def _warn_of_few(releases: Sequence[Released]) -> None:
     """Warn of order statistics of so few records that chance decides them, by a noisy number of records beside them."""
+    if len(releases) == 1:  # no order statistic tells the number of its own records
+        return
     few = []
     for each in releases:
         least = formatting.records_said_of(each.noisy.mechanism.rank95)
