@@ -84,6 +84,8 @@ class Dataset(HeldData):
         it also remembers answers about database files and Parquet files.
     public : list of names, or dict from name to table, optional
         Tables without any person in them, such as lists of codes, which `sql` may join with tables of people.
+    links : dict by table, optional
+        As for `pdrisk.sql`: tables whose rows belong to the person of the row they lead to, and need no ``person``.
     curator : bool, default False
         Default of ``curator=`` in all calls.
     as_ : {"pandas", "polars", "arrow"}
@@ -128,6 +130,7 @@ class Dataset(HeldData):
         ledger: Ledger | str | os.PathLike[str] | None = None,
         version: str | None = None,
         public: Any = None,
+        links: Any = None,
         curator: bool = False,
         as_: str = PANDAS,
     ) -> None:
@@ -152,13 +155,12 @@ class Dataset(HeldData):
             self._data = self._data.declared(partial(knowing, known=given.said[ONE_TABLE]))
         is_by_table = len(tables) > 1 or any(isinstance(e, Mapping) for e in (person, per_person, constant))
         self._of_tables = None
-        if self._several and is_by_table:
-            self._of_tables = of_tables(given, self._public, person, per_person, constant, unit_label)
-        if self._of_tables is None:
+        if links is not None or (self._several and is_by_table):
+            self._of_tables = of_tables(given, self._public, person, per_person, constant, unit_label, links)
+            people = self._of_tables.people
+        else:
             header = None if self._data is None else self._data.header
             people = people_given(given, header, person, per_person, constant, unit_label)
-        else:
-            people = self._of_tables.people
         frames = given.frames
         if self._data is not None and ledger is not None:
             self._data = self._data.remembered(by_version=version is not None)

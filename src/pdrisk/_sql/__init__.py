@@ -35,6 +35,7 @@ from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import Select
 from pdrisk._sql.tables.clients import connected
+from pdrisk._sql.tables.declared_links import checked_links
 from pdrisk._sql.tables.server_sources import of_connection
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.no_select import too_deep
@@ -79,6 +80,7 @@ def sql(
     constant: Any = None,
     unit_label: str | None = None,
     public: Any = None,
+    links: Any = None,
     ledger: Ledger | None = None,
     fresh: bool = False,
     params: Sequence[object] | Mapping[str, object] | None = None,
@@ -148,6 +150,10 @@ def sql(
         What `pdrisk.explain` calls one person, such as ``"household"``; without it the name of the column.
     public : list of names, or dict from name to frame or path, optional
         Tables without any person in them, such as lists of codes, for joins with tables of people.
+    links : dict from table to (columns, table, columns) or a list of such, optional
+        Tables whose rows belong to the person of the row they lead to, as in ``{"lineitem": ("l_orderkey", "orders",
+        "o_orderkey")}``; only the table at the end of the way needs ``person``. The columns that a link leads to must
+        be ids of people, or unique by the database's catalog, or by your word, ``"unique"`` at the end.
     ledger : Ledger, optional
         The budget that pays the total before the data is read. Default: the ledger of the ``with pdrisk.Ledger(...)``
         block around the call, if there is one.
@@ -213,7 +219,9 @@ def sql(
             query, sources, eps=eps, success=success, bounds=bounds, keys=keys, delta=delta,
             least_group=least_group, ledger=ledger, fresh=fresh, params=params, mechanism=mechanism, interval=interval,
             clip=clip, curator=curator, risk_columns=risk_columns, measured=measured,
-            people=PeopleAsked(person, per_person, rows, groups, unit, constant, unit_label),
+            people=PeopleAsked(
+                person, per_person, rows, groups, unit, constant, unit_label, links=checked_links(links, person)
+            ),
         )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from pdrisk._model.nodes import Column, Constant, Node
 from pdrisk._sql.relations.commas import crossed, listed_by_comma
 from pdrisk._sql.relations.group_by_person import aggregates_rows, by_person, grouped_by_person
 from pdrisk._sql.relations.joins import conjuncts, joined, kept_by, member_condition
+from pdrisk._sql.relations.links import linked
 from pdrisk._sql.relations.row_numbers import has_windows, limited, numbered
 from pdrisk._sql.relations.row_scope import Relation, Rows, aliases_of, column_of, condition, named, starred
 from pdrisk._sql.relations.unions import united
@@ -127,15 +128,16 @@ def _relation(
 
 
 def _stored(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:
-    """A frame, file, table or view by its name, with what is declared for it."""
+    """A frame, file, table or view by its name, with what is declared for it and the people that its links lead to."""
     found = _found(path, sources, home, depth)
-    if home is not None or len(path) > 1:
+    if home is None and len(path) == 1:
+        said = sources.declared.get(lowered(path[0]))
+        found = found if said is None else replace(found, source=replace(found.source, declared=said))
+        if sources.tables is not None:
+            found = _renamed(replace(found, source=replace(found.source, asked_as=path[0])), path, ())
+    if home is not None and sources.tables is not None:  # inside a view, where a Dataset's names mean nothing
         return found
-    said = sources.declared.get(lowered(path[0]))
-    found = found if said is None else replace(found, source=replace(found.source, declared=said))
-    if sources.tables is None:
-        return found
-    return _renamed(replace(found, source=replace(found.source, asked_as=path[0])), path, ())
+    return linked(found, path[-1], sources, lambda other: _stored(other, sources, None, depth + 1))
 
 
 def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:

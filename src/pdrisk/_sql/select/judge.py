@@ -151,7 +151,7 @@ def _judged(
         check_bounds(stated, [*(label for label, _ in relation.columns), *relation.source.below], needed, sources)
     owners = relation.owners
     if owners is None:
-        is_one_of_several = isinstance(people.person, Mapping) and len(people.person) > 1
+        is_one_of_several = isinstance(people.person, Mapping) and len(people.person) + len(people.links) > 1
         name = relation.source.asked_as or relation.source.name
         if relation.source.public:
             raise ParameterError(f"{name} is public: ask it without pdrisk, and exactly.")
@@ -226,7 +226,8 @@ def layers_of(select: Select, sources: Sources, bounds: object, people: PeopleAs
     stated = checked_bounds(bounds)
     sources.stated = stated if isinstance(stated, Mapping) else {}
     sources.owner_of = partial(owners_of_table, people) if people.knows_people else None
-    sources.several = reads_several(select)
+    sources.links = people.links
+    sources.several = reads_several(select) or bool(people.links)
     sources.check(select)
     sources.check_public()
     return layered(select, lambda inner, ctes: is_by_person(inner, sources, ctes))
