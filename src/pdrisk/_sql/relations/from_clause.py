@@ -22,7 +22,20 @@ from pdrisk._sql.relations.unions import united
 from pdrisk._sql.relations.written_out import owners_of
 from pdrisk._sql.syntax.pieces import Expression, lowered
 from pdrisk._sql.syntax.refusals import NO_FROM
-from pdrisk._sql.syntax.tree import Cte, File, From, Join, Membership, Nothing, Select, Star, Subquery, Table, Union
+from pdrisk._sql.syntax.tree import (
+    Beside,
+    Cte,
+    File,
+    From,
+    Join,
+    Membership,
+    Nothing,
+    Select,
+    Star,
+    Subquery,
+    Table,
+    Union,
+)
 from pdrisk._sql.tables.catalog import CatalogEntry
 from pdrisk._sql.tables.server_sources import SourcesElsewhere
 from pdrisk._sql.tables.source import Source
@@ -30,7 +43,7 @@ from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.parse import parsed
 from pdrisk.errors import ParameterError
 
-__all__ = ["Ctes", "is_by_person", "relation_of", "seen_by"]
+__all__ = ["Ctes", "is_by_person", "public_table", "relation_of", "seen_by"]
 
 _UNNAMED = "(an expression without a name)"
 DEEPEST = 50  # subqueries in subqueries: a view may name itself
@@ -39,6 +52,15 @@ DEEPEST = 50  # subqueries in subqueries: a view may name itself
 def relation_of(select: Select, sources: Sources, ctes: Ctes | None = None) -> Relation:
     """Relation of a query's FROM, before its own WHERE; ``ctes`` are those it sees as a part of another."""
     return _from(select, sources, seen_by(select, {}) if ctes is None else ctes, None, 0)
+
+
+def public_table(table: Table, sources: Sources) -> Relation | None:
+    """Relation of a stored table that nobody is in; None of others, and of what is no table."""
+    try:
+        found = _relation(table, sources, {}, None, 0, ())
+    except ParameterError:  # which comes again where it is read
+        return None
+    return found if found.source.public and found.owners is None else None
 
 
 def is_by_person(select: Select, sources: Sources, ctes: Ctes) -> bool:
@@ -123,7 +145,7 @@ def _relation(
                 inner = _rowwise(cte.select, sources, outer, home, depth)
                 return _renamed(_renamed(inner, path, cte.columns), (alias,) if alias else path, columns)
             return _renamed(_stored(path, sources, home, depth), (alias,) if alias else (), columns)
-        case Nothing():
+        case Nothing() | Beside():
             raise ParameterError(f"{NO_FROM}.")
 
 

@@ -30,9 +30,10 @@ from pdrisk._sql.expressions.resolved import resolved
 from pdrisk._sql.expressions.where_values import Limit
 from pdrisk._sql.expressions.windows import ABOUT_RECORDS
 from pdrisk._sql.noisy.layers import Layer, Layered, aggregates, layer_over, layered, tail
+from pdrisk._sql.noisy.quantile_idioms import check_quantiles
 from pdrisk._sql.noisy.weighted_means import no_weights, with_weighted_means, with_weights_of_design
 from pdrisk._sql.relations.day_keys import on_days
-from pdrisk._sql.relations.from_clause import is_by_person, relation_of
+from pdrisk._sql.relations.from_clause import is_by_person, public_table, relation_of
 from pdrisk._sql.relations.group_keys import Grouping, keys_given
 from pdrisk._sql.relations.row_numbers import limited
 from pdrisk._sql.relations.row_scope import Condition, Rows, condition
@@ -230,7 +231,13 @@ def layers_of(select: Select, sources: Sources, bounds: object, people: PeopleAs
     sources.several = reads_several(select) or bool(people.links)
     sources.check(select)
     sources.check_public()
-    return layered(select, lambda inner, ctes: is_by_person(inner, sources, ctes))
+    nested = layered(
+        select,
+        lambda inner, ctes: is_by_person(inner, sources, ctes),
+        lambda table: public_table(table, sources) is not None,
+    )
+    check_quantiles(nested)
+    return nested
 
 
 def _line(noted: Noted, source: Source, mechanism: str, interval: object, clip: object) -> Line:
