@@ -355,6 +355,8 @@ class Dataset(HeldData):
         curator: bool | None = None,
         risk_columns: bool = False,
         measured: bool = False,
+        explain: bool = False,
+        n: int | None = None,
     ) -> pd.DataFrame:
         """Noisy answers to a SELECT from the table ``data``, or from the tables of a dict by their names.
 
@@ -378,8 +380,8 @@ class Dataset(HeldData):
         table: pd.DataFrame = self._shown(answered(
             query, self._given.sources(self._public), eps=eps, success=success, bounds=bounds, keys=keys, delta=delta,
             least_group=least_group, ledger=self._payer(ledger), fresh=fresh, params=params, mechanism=mechanism,
-            interval=interval, clip=clip, risk_columns=risk_columns, measured=measured, people=people,
-            dataset=self._identity, curator=self._defaults["curator"] if curator is None else curator,
+            interval=interval, clip=clip, risk_columns=risk_columns, measured=measured, people=people, explain=explain,
+            n=n, dataset=self._identity, curator=self._defaults["curator"] if curator is None else curator,
         ))  # fmt: skip
         return table
 
