@@ -17,9 +17,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 # The name of the statement, and what to write instead.
 STATEMENTS = {
-    "EXPLAIN SELECT COUNT(*) FROM people": ("EXPLAIN", "ask the SELECT itself"),
-    "EXPLAIN ANALYZE SELECT COUNT(*) FROM people": ("EXPLAIN", "ask the SELECT itself"),
-    "/* x */ explain select count(*) from people": ("EXPLAIN", "ask the SELECT itself"),
+    "EXPLAIN EXPLAIN SELECT COUNT(*) FROM people": ("EXPLAIN", "explain=True"),
+    "; EXPLAIN SELECT COUNT(*) FROM people": ("EXPLAIN", "explain=True"),
+    "EXPLAIN DROP TABLE people": ("DROP", "make tables and views"),
     "CREATE TABLE x AS SELECT COUNT(*) FROM people": ("CREATE", "make tables and views on the connection itself"),
     "CREATE OR REPLACE VIEW x AS SELECT * FROM people": ("CREATE", "make tables and views"),
     "CREATE MACRO f(x) AS x": ("CREATE", "make tables and views"),

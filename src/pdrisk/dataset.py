@@ -286,18 +286,15 @@ class Dataset(HeldData):
         Returns
         -------
         Dataset
-            With the columns of both. The number of rows that a person has at most is the product of both tables'
-            numbers, where these are known, as with ``per_person="one"``. For a public table it is counted how many of
-            its rows match one row. So many rows of a person count, unless a question says otherwise.
+            With the columns of both, after what `query` and `assign` did to either. The number of rows that a person
+            has at most is the product of both tables' numbers, where these are known, as with ``per_person="one"``. For
+            a public table it is counted how many of its rows match one. So many rows of a person count, unless a
+            question says otherwise.
 
         Raises
         ------
         ParameterError, UnknownColumnError, ColumnTypeError
             If a row would combine several people's data, or the columns do not fit.
-
-        Notes
-        -----
-        What `query` and `assign` did to either Dataset is done before they are joined.
 
         Examples
         --------
@@ -358,6 +355,8 @@ class Dataset(HeldData):
         curator: bool | None = None,
         risk_columns: bool = False,
         measured: bool = False,
+        explain: bool = False,
+        n: int | None = None,
     ) -> pd.DataFrame:
         """Noisy answers to a SELECT from the table ``data``, or from the tables of a dict by their names.
 
@@ -381,8 +380,8 @@ class Dataset(HeldData):
         table: pd.DataFrame = self._shown(answered(
             query, self._given.sources(self._public), eps=eps, success=success, bounds=bounds, keys=keys, delta=delta,
             least_group=least_group, ledger=self._payer(ledger), fresh=fresh, params=params, mechanism=mechanism,
-            interval=interval, clip=clip, risk_columns=risk_columns, measured=measured, people=people,
-            dataset=self._identity, curator=self._defaults["curator"] if curator is None else curator,
+            interval=interval, clip=clip, risk_columns=risk_columns, measured=measured, people=people, explain=explain,
+            n=n, dataset=self._identity, curator=self._defaults["curator"] if curator is None else curator,
             weights=lambda: None if self._design is None else self._design.weights,
         ))  # fmt: skip
         return table

@@ -41,6 +41,7 @@ from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.no_select import too_deep
 from pdrisk._sql.text.scalars import Scalars
 from pdrisk._sql.together.noisy_table import answer_table
+from pdrisk._sql.together.preview import checked_size, previewed, without_explain
 from pdrisk._sql.together.selected import warn_of_selected
 from pdrisk._sql.together.several import Share, planned
 from pdrisk._sql.together.stacked import Statement
@@ -90,6 +91,8 @@ def sql(
     curator: bool = False,
     risk_columns: bool = False,
     measured: bool = False,
+    explain: bool = False,
+    n: int | None = None,
     tables: Mapping[str, Any] | None = None,
     **frames: Any,
 ) -> pd.DataFrame:
@@ -181,6 +184,11 @@ def sql(
         Add ``<name>_measured``, what was drawn before it was cut to the range of possible answers (``_measured_0``,
         ``_measured_1``, ... of statistics that are made of several numbers), and ``<name>_draw``, which tells its noise
         from that of others.
+    explain : bool, default False
+        Give a preview in place of the answer, as ``EXPLAIN SELECT ...`` does: a row for each noisy number, with eps,
+        mechanism and expected noise. No record is read, and nothing is paid; a ledger records that it was asked for.
+    n : int, optional
+        With a preview, the number of records of each answer, which the noise of means, medians and the like needs.
     tables : dict from name to frame or path, optional
         As ``**frames``, for tables named like an option.
     **frames
@@ -218,7 +226,7 @@ def sql(
         return answered(
             query, sources, eps=eps, success=success, bounds=bounds, keys=keys, delta=delta,
             least_group=least_group, ledger=ledger, fresh=fresh, params=params, mechanism=mechanism, interval=interval,
-            clip=clip, curator=curator, risk_columns=risk_columns, measured=measured,
+            clip=clip, curator=curator, risk_columns=risk_columns, measured=measured, explain=explain, n=n,
             people=PeopleAsked(
                 person, per_person, rows, groups, unit, constant, unit_label, links=checked_links(links, person)
             ),
@@ -258,12 +266,17 @@ def answered(
     people: PeopleAsked,
     weights: Callable[[], Hashable] = no_weights,
     measured: object = False,
+    explain: object = False,
+    n: object = None,
     dataset: Identity | None = None,
 ) -> pd.DataFrame:
     """Noisy answer to a SELECT over these sources, which are closed afterwards; options as for `sql`."""
     try:
         checked_flag("risk_columns", risk_columns)
         checked_flag("measured", measured)
+        bare, is_preview = without_explain(query)
+        is_preview = checked_flag("explain", explain) or is_preview
+        size = checked_size(n, explains=is_preview)
         sources.by_declarations = ledger_for(ledger) is not None
         frames = [each for each in sources.named.values() if isinstance(each, pd.DataFrame)]
         name = checked_mechanism(mechanism)
@@ -279,7 +292,7 @@ def answered(
         def nest(select: Select) -> Layered:
             return layers_of(select, sources, bounds, people)
 
-        reader = sources.reader(query, params)
+        reader = sources.reader(bare, params)
 
         def read(scalars: Scalars) -> Select:
             select = reader(scalars)
@@ -294,7 +307,7 @@ def answered(
                 )
             eps = asked_epsilon(None, None, None, success)
         all_given(partial(_check_eps_given, keys, eps), partial(check_delta_given, keys, delta))
-        with advising(*frames if sources.by_declarations else (), asked=query if isinstance(query, str) else ""):
+        with advising(*frames if sources.by_declarations else (), asked=bare if isinstance(bare, str) else ""):
             plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
             if success is not None:
                 eps = eps_for(success, [each.query for each in plan.queries])
@@ -302,6 +315,8 @@ def answered(
         grouped = any(each.groups for each in plan.queries)
         check_units(people, [each.query.unit for each in plan.queries], grouped)
         warn_of_selected(plan.statements)
+        if is_preview:
+            return previewed(plan.statements, ledger, size)
         last = plan.statements[-1]
         if _is_made_of_several(last, risk_columns) and (risk_columns or measured or curator is True):
             raise ParameterError(
