@@ -286,10 +286,9 @@ class Dataset(HeldData):
         Returns
         -------
         Dataset
-            With the columns of both, after what `query` and `assign` did to either. The number of rows that a person
-            has at most is the product of both tables' numbers, where these are known, as with ``per_person="one"``. For
-            a public table it is counted how many of its rows match one. So many rows of a person count, unless a
-            question says otherwise.
+            With the columns of both, after what `query` and `assign` did to either. A person's rows in both tables are
+            multiplied, where their numbers are known, as with ``per_person="one"``; for a public table it is counted
+            how many of its rows match one. So many rows of a person count, unless a question says otherwise.
 
         Raises
         ------
