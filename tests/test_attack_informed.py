@@ -39,6 +39,12 @@ QUESTIONS = {
     "weighted mean": ("weighted mean", {"bounds": [BOUNDS, (0, 8)]}, "weighted_two_sums", True),
     "weighted std": ("weighted std(ddof=0)", {"bounds": [BOUNDS, (0, 8)]}, "weighted_bernstein", True),
     "weighted median": ("weighted median", {"bounds": [BOUNDS, (0, 8)]}, "weighted_exponential", True),
+    "weighted median with interval": (
+        "weighted median",
+        {"bounds": [BOUNDS, (0, 8)], "interval": True},
+        "weighted_exponential_interval",
+        False,
+    ),
     "second moments": ("second moments", {"bounds": (-1, 1)}, "noisy_moments", True),
     "median": ("median", {}, "exponential", True),
     "max": ("max", {"step": 1}, "exponential", False),

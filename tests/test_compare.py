@@ -126,12 +126,24 @@ def test_every_mechanism_that_can(frame):
         "weighted_two_sums",
         "weighted_bernstein",
         "weighted_exponential",
+        "weighted_exponential_interval",
         "noisy_moments",
         "one_sum",
         "two_stage",
         "approximate_quantiles",
         "clipped_sums",
     }
+
+
+def test_weighted_statistics_have_mechanisms_of_their_own(frame):
+    weighed = frame.head(600).assign(w=1.5)
+    found = {
+        spec: weighed.dprisk.compare("distance", spec, eps=1, bounds={"distance": (1, 675), "w": (0, 2)}, weights="w")
+        for spec in ("mean", "median")
+    }
+    assert found["mean"]["mechanism"].tolist() == ["weighted_two_sums"]
+    assert found["median"]["mechanism"].tolist() == ["weighted_exponential", "weighted_exponential_interval"]
+    assert found["median"]["noise95"].is_monotonic_increasing  # the interval has its price
 
 
 class TestPicture:

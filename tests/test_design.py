@@ -226,6 +226,39 @@ class TestEveryEngine:
         )
 
 
+class TestLeftOut:
+    """What sampling errors leave out, as the docstring of Design says; the answer itself does not."""
+
+    @pytest.mark.parametrize("column", ["y", "w"])
+    def test_infinite_numbers(self, column, noiseless):
+        frame = FRAME.assign(y=FRAME["y"].astype(float), w=FRAME["w"].astype(float))
+        frame.loc[frame.index[5:25], column] = np.inf
+        found, without = (
+            pdrisk.Dataset(each, bounds=BOUNDS, design=Design("w", psus=900))
+            for each in (frame, frame.drop(index=frame.index[5:25]))
+        )
+        errors = [d.sampling_errors("y") for d in (found, without)]
+        pd.testing.assert_frame_equal(*errors)
+        known = frame.dropna(subset=["y", "w"])
+        mean = np.average(known["y"].clip(*BOUNDS["y"]), weights=known["w"].clip(*BOUNDS["w"]))
+        assert found.mean("y", eps=1).value == pytest.approx(mean, rel=1e-6)
+        assert abs(without.mean("y", eps=1).value - mean) > 1e-3
+
+    def test_records_of_no_unit_or_stratum(self, noiseless):
+        frame = FRAME.assign(v=FRAME["v"].astype(float), h=FRAME["h"].astype(object))
+        frame.loc[frame.index[5:25], "v"] = np.nan
+        frame.loc[frame.index[40:60], "h"] = None
+        d = pdrisk.Dataset(frame, bounds=BOUNDS, design=Design("w", strata="h", psu="v", psus=VILLAGES, persons=30))
+        y, w = frame["y"].clip(*BOUNDS["y"]), frame["w"].clip(*BOUNDS["w"]).where(frame["y"].notna())
+        assert d.mean("y", eps=1).value == pytest.approx((w * y).sum() / w.sum(), rel=1e-6)  # of everybody
+        w = w.where(frame["h"].notna())
+        mean = (w * y).sum() / w.sum()
+        units = (w * (y - mean)).groupby([frame["h"], frame["v"]]).sum()  # of those who have a unit and a stratum
+        sums, squares = units.groupby(level=0).sum(), (units**2).groupby(level=0).sum()
+        variance = (31 / 30 * (squares - sums**2 / 31)).sum()
+        assert d.sampling_errors("y")["se"].item() == pytest.approx(math.sqrt(variance) / w.sum(), rel=1e-5)
+
+
 class TestPrivateWithoutNoise:
     """With noise taken away, what is left is the exact standard error, and half of what the noise would be."""
 

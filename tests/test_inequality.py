@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import warnings
 from fractions import Fraction
 
 import duckdb
@@ -21,6 +22,8 @@ from pdrisk._answer.tables.measured_tables import measurements_of
 from pdrisk._core.surveys import inequality as core
 from pdrisk._mechanisms.laws.law import Law
 from postgres_databases import connected, needs_server
+
+pytestmark = pytest.mark.filterwarnings("ignore:more than half of the people:pdrisk.NoisyReleaseWarning")
 
 EDGES = np.array([0.0, 10.0, 25.0, 60.0, 100.0])
 
@@ -491,6 +494,59 @@ class TestTable:
             found = ROWS.dprisk.inequality("net pay", LISTED, **asked, **BY)
             same = ROWS.dprisk.count(**asked, **BY)
             assert found.bins["eps"].iloc[0] == pytest.approx(same["eps"].iloc[0])
+
+
+class TestEverybodyInOneBin:
+    """Values are a convention then, intervals hold all that bins leave open, and a warning says so."""
+
+    EDGES = (0, 500, 1000, 1500, 2000)
+
+    @pytest.mark.parametrize(
+        "incomes",
+        [
+            np.full(300, 100.0), np.append(np.zeros(299), 499.0), np.repeat([0.0, 499.0], 150),
+            np.full(300, 1200.0), np.repeat([1000.0, 1499.0], 150), np.linspace(1000, 1499, 300),
+            np.append(np.full(299, 1000.0), 1499.0), np.full(300, 9e9),
+        ],
+    )  # fmt: skip
+    @pytest.mark.parametrize("eps", [0.3, 2.0])
+    def test_the_interval_holds_the_exact_value(self, incomes, eps):
+        """By the definition over all pairs, of incomes cut at the edges: in 40 draws at least 35 times."""
+        cut, frame = np.clip(incomes, 0, 2000), pd.DataFrame({"x": incomes})
+        exact, held = gini_of(cut) if cut.any() else 0.0, 0
+        for _ in range(40):
+            with pytest.warns(pdrisk.NoisyReleaseWarning, match="half of the people seem to be in one income bin"):
+                row = frame.dprisk.inequality("x", self.EDGES, eps=eps, of="gini").table.loc["gini"]
+            held += row["low"] - 1e-9 <= exact <= row["high"] + 1e-9
+        assert held >= 35
+
+    def test_what_the_first_bin_leaves_open(self, noiseless):
+        frame = pd.DataFrame({"x": np.full(500, 100.0)})
+        with pytest.warns(pdrisk.NoisyReleaseWarning):
+            row = frame.dprisk.inequality("x", self.EDGES, eps=1, of="gini").table.loc["gini"]
+        assert row["value"] == pytest.approx(1 / 3, abs=0.01)  # of evenly spread incomes from 0
+        assert (row["low"], row["high"]) == (0.0, 1.0)
+
+    def test_some_groups(self):
+        even = np.linspace(0, 1999, 2000)
+        frame = pd.DataFrame({"x": np.append(even, np.full(500, 700.0)), "g": ["a"] * 2000 + ["b"] * 500})
+        with pytest.warns(pdrisk.NoisyReleaseWarning, match="people in 1 of 3 groups"):  # a, b and all together
+            found = frame.dprisk.inequality("x", self.EDGES, eps=5, by="g", keys=["a", "b"])
+        assert found.is_crowded.tolist() == [False, True, False]
+
+    def test_no_warning_where_people_are_spread_or_only_edges_are_asked_for(self, recwarn):
+        frame = pd.DataFrame({"x": np.linspace(0, 1999, 2000)})
+        frame.dprisk.inequality("x", self.EDGES, eps=5)
+        frame.assign(x=700.0).dprisk.inequality("x", self.EDGES, eps=5, of=["median", "poverty"])
+        assert not [each for each in recwarn.list if "income bin" in str(each.message)]
+
+    def test_what_a_ledger_paid_for_is_not_lost(self, book):
+        frame = pd.DataFrame({"x": np.full(500, 700.0)})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pdrisk.NoisyReleaseWarning)
+            with pytest.raises(pdrisk.NoisyReleaseWarning, match="more than half"):
+                frame.dprisk.inequality("x", self.EDGES, eps=1)
+            assert frame.dprisk.inequality("x", self.EDGES, eps=1, ledger=book(eps=1)).is_crowded.all()
 
 
 class TestBadInput:

@@ -64,7 +64,7 @@ def written_anew(change, rows, spent):
 ASKED = {
     "count()": lambda led: count(led, 1),
     "mean(distance)": lambda led: people().dprisk.mean("distance", eps=1, ledger=led, **PARTS),
-    "quantile(0.9)(age)": lambda led: people().dprisk.quantile("age", q=0.9, eps=1, ledger=led, **PARTS),
+    "quantile(0.9) of age": lambda led: people().dprisk.quantile("age", q=0.9, eps=1, ledger=led, **PARTS),
     "max(age), mean(age), count()": lambda led: people().dprisk.agg(
         {"age": ["max", "mean"], None: "count"}, eps=1, ledger=led, **PARTS
     ),

@@ -17,6 +17,8 @@ from pdrisk._core.pairs import Corr
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Sum, WholeSum
 from pdrisk._core.summary import Summary
+from pdrisk._core.surveys.second_moments import SecondMoments
+from pdrisk._core.surveys.weighted import WeightedMedian
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import MECHANISMS, calibrated, discrete_laplace, mechanism_for
 from pdrisk._mechanisms.base import SMALLEST_EPS
@@ -391,6 +393,8 @@ class TestSuccess:
         statistic = {
             "geometric": Count(), "bernstein": Var(), "exponential_interval": Median(), "two_stage": Mean(n_at_least=9),
             "approximate_quantiles": deciles[4], "bernstein_products": Corr(), "exponential": Median(),
+            "weighted_exponential": WeightedMedian(), "weighted_exponential_interval": WeightedMedian(),
+            "noisy_moments": SecondMoments(),
         }.get(name, Mean())  # fmt: skip
         for eps in (0.01, 1, 5):
             mechanism = calibrated(name, statistic, Universe(0.0, 1.0), Fraction(eps), deciles)

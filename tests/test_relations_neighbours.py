@@ -26,6 +26,8 @@ RELATIONS = {
     "anti": ("a ANTI JOIN b ON a.pid = b.pid AND a.y < b.k", CAPPED),
     "in": ("a WHERE pid IN (SELECT pid FROM b UNION ALL SELECT pid FROM p WHERE age > 1)", {"rows": 3}),
     "not in": ("a WHERE a.pid NOT IN (SELECT p.pid FROM p LEFT JOIN b USING (pid) WHERE k > 0)", {"rows": 2}),
+    "both": ("a WHERE pid IN (SELECT pid FROM b WHERE k > 0 INTERSECT SELECT pid FROM p WHERE age > 1)", {"rows": 2}),
+    "in one": ("a JOIN (SELECT pid FROM p EXCEPT SELECT pid FROM b WHERE k > 1) q USING (pid)", {"rows": {"a": 2}}),
     "exists in exists": (
         "a WHERE EXISTS (SELECT 1 FROM b WHERE b.pid = a.pid AND NOT EXISTS (SELECT 1 FROM p WHERE p.pid = b.pid AND "
         "age > 4))",

@@ -144,6 +144,9 @@ SAME = {
     "SELECT COUNT(DISTINCT pid) AS n FROM (SELECT DISTINCT pid, code FROM diagnoses) AS d WHERE code = 'C18'": {},
     "SELECT COUNT(DISTINCT pid) AS n FROM diagnoses WHERE pid IN (SELECT patient FROM treatments GROUP BY patient "
     "HAVING COUNT(*) > 1)": {},
+    "SELECT COUNT(*) AS n FROM (SELECT pid FROM patients WHERE weight > 50 EXCEPT SELECT pid FROM diagnoses) AS d": {},
+    "SELECT COUNT(DISTINCT pid) AS n FROM diagnoses WHERE pid IN (SELECT pid FROM patients INTERSECT SELECT patient "
+    "FROM treatments WHERE what = 'X')": {},
 }  # fmt: skip
 BOUNDS = {"weight": (0, 100), "cost": (0, 50), "floor": (0, 9)}
 
@@ -161,6 +164,19 @@ def test_the_same_numbers_as_on_duckdb(duck, other, query):
     found = other.sql(query, **options_of(query))
     assert list(found.columns) == list(wanted.columns)
     pd.testing.assert_frame_equal(not_drawn(found), not_drawn(wanted), rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_noisy_values_beside_names(duck, other):
+    """A join of noisy counts with a public table is the private DuckDB's, wherever the people are."""
+    query = (
+        "WITH n AS (SELECT canton, COUNT(DISTINCT pid) AS n FROM patients GROUP BY canton) "
+        "SELECT names.name, n.n FROM n JOIN names USING (canton) ORDER BY names.name"
+    )
+    asked = {"person": PEOPLE, "public": PUBLIC, "bounds": None, "groups": 1, "keys": ["ZH", "BE"], "eps": 1e9}
+    found = other.sql(query, curator=False, risk_columns=False, **asked)
+    assert found["name"].tolist() == ["Bern", "Zurich", "Zürich"]
+    assert found["n"].tolist() == duck.sql(query).df()["n"].tolist()
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

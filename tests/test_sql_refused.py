@@ -62,7 +62,7 @@ STATEMENTS = {
     "CALL pragma_version()": ONE_SELECT,
     "BEGIN": ONE_SELECT,
     "PREPARE p AS SELECT COUNT(*) FROM people": ONE_SELECT,
-    "EXPLAIN ANALYZE SELECT COUNT(*) FROM people": ONE_SELECT,
+    "EXPLAIN ANALYZE SELECT COUNT(*) FROM people": "EXPLAIN ANALYZE and EXPLAIN with options are refused",
     "SELEKT": "this is no SQL that DuckDB understands: syntax error",
     "SELECT AVG(age FROM people": "this is no SQL that DuckDB understands: syntax error",
     "SELECT COUNT(*) FROM people WHERE age > 1\0": "holds a NUL character: take it out",

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import pdrisk
+from pdrisk import Design
 from pdrisk._core.lattice import PLACES
 from pdrisk._core.products import products_of_places
 from pdrisk._core.summary import Summary
@@ -20,13 +21,14 @@ from pdrisk._core.surveys.weighted import (
     WeightedCount,
     WeightedMean,
     WeightedMedian,
+    WeightedQuantile,
     WeightedStd,
     WeightedSum,
     WeightedVar,
 )
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._mechanisms import MECHANISMS, mechanism_for
-from pdrisk._mechanisms.weighted_exponential import WeightedExponential
+from pdrisk._mechanisms.weighted_exponential import WeightedExponential, WeightedExponentialInterval
 from pdrisk._mechanisms.weighted_sums import WeightedBernstein, WeightedTwoSums
 from pdrisk.attack._likelihood import log_shares as log_shares_of
 from pdrisk.engines.numpy.pairs import summary_of_pairs
@@ -315,6 +317,72 @@ class TestNoise:
         assert np.abs(value - exact).mean() <= 0.6 * np.abs(recipe - exact).mean()
 
 
+class TestIntervalOfQuantiles:
+    """With interval=True a weighted quantile and its ends are one choice, which loses no more and covers."""
+
+    UNIVERSE = Rectangle(0.0, 1.0, Universe(0.0, 8.0))
+
+    def test_loss(self):
+        """Exactly, over small universes: of answer and ends together at most eps times the weight over the largest."""
+        own = WeightedExponentialInterval(WeightedMedian(), self.UNIVERSE, Fraction(13, 10))
+        records = list(itertools.product((0.0, 0.3, 0.71, 1.0), (0.01, 0.7, 4.0, 8.0)))
+        random = np.random.default_rng(0)
+
+        def cells(listed):
+            frame = pd.DataFrame(listed, columns=["x", "y"], dtype=float)
+            return own.plain._cells(
+                summary_of_pairs(frame["x"].to_numpy(), frame["y"].to_numpy(), self.UNIVERSE, own.draws)
+            )
+
+        highest = 0.0
+        for _ in range(15):
+            others = [records[at] for at in random.integers(0, len(records), random.integers(0, 6))]
+            before = cells(others)
+            for value, weight in records[::3]:
+                lost = own.plain.joint.loss(before, cells([*others, (value, weight)]))
+                claimed = own.loss_of_records(np.array([weight]), Summary(np.array([1])))[0]
+                assert lost <= claimed + 1e-9
+                highest = max(highest, lost / max(claimed, 1e-9))
+        assert highest > 0.5  # what is claimed is not far more than what may be lost
+
+    @pytest.mark.parametrize(("n", "q", "eps"), [(60, 0.5, 3), (800, 0.5, 1), (800, 0.1, 4), (6000, 0.9, 1)])
+    def test_covers(self, n, q, eps):
+        """The quantile of exact weights, in 200 draws: its proof says 95 % at least, of weights in steps."""
+        frame = made(n).dropna()
+        statistic = WeightedMedian() if q == 0.5 else WeightedQuantile(q)
+        own = WeightedExponentialInterval(statistic, Rectangle(*BOUNDS["y"], Universe(*BOUNDS["w"])), Fraction(eps))
+        summary = summary_of_pairs(frame["y"].to_numpy(), frame["w"].to_numpy(), own.universe, own.draws)
+        drawn = own.draw(summary.of_rows(np.zeros(200, dtype=int)))
+        low, high = own.interval(drawn, 0.95)
+        exact, value = quantile(frame, q), own.value(drawn)
+        assert ((low - 0.01 <= exact) & (exact <= high + 0.01)).mean() >= 0.93
+        assert (low <= value).all() and (value <= high).all()
+        assert np.median(high - low) < {60: 81, 800: 45, 6000: 40}[n]
+
+    def test_public_face(self, path):
+        ledger = pdrisk.Ledger(path, dataset="people", eps=10)
+        d = pdrisk.Dataset(made(5000), bounds=BOUNDS, design=Design("w"), ledger=ledger)
+        release = d.median("y", eps=2, interval=True)
+        assert release.mechanism == "weighted_exponential_interval" and release.eps == 2
+        low, high = release.interval()
+        assert BOUNDS["y"][0] <= low < release.value < high <= BOUNDS["y"][1]
+        assert d.median("y", eps=2, interval=True).value == release.value and ledger.remaining().eps == 8
+        table = d.quantile("y", [0.25, 0.75], by="g", keys=["a", "b"], eps=2, interval=True)
+        assert (table["low"] < table["high"]).all()
+        found = d.sql("SELECT dp_weighted_median(y) AS m FROM data", eps=1, interval=True, risk_columns=True)
+        assert found["m_low"][0] < found["m"][0] < found["m_high"][0]
+        outcome = pdrisk.attack.ledger(ledger)
+        assert outcome.verdict != "broken"
+
+    def test_individual_risk(self):
+        options = {"eps": 1.5, "bounds": BOUNDS, "weights": "w"}
+        found = FRAME.dprisk.individual_risk("y", "median", mechanism="weighted_exponential_interval", **options)
+        steps = np.floor(FRAME["w"].clip(0, 8) / 8 * 256 + 0.5)
+        loss = 1.5 * steps / 256
+        wanted = (1 / (1 + np.exp(-loss))).where(FRAME["y"].notna() & FRAME["w"].notna())
+        pd.testing.assert_series_equal(found, wanted, check_names=False, rtol=1e-8)
+
+
 OPENED = {
     "polars": lambda frame, con: pl.from_pandas(frame),
     "arrow": lambda frame, con: pa.Table.from_pandas(frame),
@@ -430,6 +498,89 @@ class TestSQL:
     def test_wrong(self, ask, bounds, said):
         with pytest.raises((ParameterError, ColumnTypeError), match=said):
             pdrisk.sql(f"SELECT {ask} FROM frame", eps=1, bounds=bounds, frame=FRAME)
+
+
+class TestSQLOfADesign:
+    """In the SQL of a Dataset with a design weighted functions take its weights; nothing else does."""
+
+    DATASET = pdrisk.Dataset(FRAME, bounds=BOUNDS, design=Design("w"))
+    SHORT = (
+        "dp_weighted_mean(y), dp_weighted_sum(y), dp_weighted_count(y), dp_weighted_var(y), dp_weighted_std(y), "
+        "dp_weighted_mean(y) FILTER (WHERE b)"
+    )
+
+    def test_they_are_those_with_the_weights(self, noiseless):
+        long = self.SHORT.replace("(y)", "(y, w)")
+        found, wanted = (self.DATASET.sql(f"SELECT {each} FROM data", eps=1) for each in (self.SHORT, long))
+        assert found.columns.tolist() != wanted.columns.tolist()  # headings are what people write
+        assert found.iloc[0].tolist() == wanted.iloc[0].tolist()
+        exact = exactly(FRAME)
+        assert found.iloc[0, :5].tolist() == pytest.approx(
+            [exact[name] for name in ("mean", "sum", "count", "var", "std")], rel=1e-7
+        )
+
+    def test_groups_having_and_order(self, noiseless):
+        ask = (
+            "SELECT g, dp_weighted_mean({0}) AS m FROM data GROUP BY g HAVING dp_weighted_count({0}) > 0 "
+            "ORDER BY dp_weighted_mean({0}) DESC"
+        )
+        found, wanted = (self.DATASET.sql(ask.format(each), eps=9, keys=["a", "b"]) for each in ("y", "y, w"))
+        pd.testing.assert_frame_equal(found, wanted)
+        one = "SELECT MAX(m) AS x FROM (SELECT g, dp_weighted_mean({}) AS m FROM data GROUP BY g)"
+        found, wanted = (self.DATASET.sql(one.format(each), eps=9, keys=["a", "b"]) for each in ("y", "y, w"))
+        pd.testing.assert_frame_equal(found, wanted)
+
+    def test_quantiles_and_options(self):
+        d = pdrisk.Dataset(made(5000), bounds=BOUNDS, design=Design("w"))
+        asks = "dp_weighted_quantile(y, 0.9) AS q, dp_weighted_quantile(y, q := 0.5) AS h, dp_weighted_median(y) AS m"
+        found = d.sql(f"SELECT {asks} FROM data", eps=900)
+        exact = [quantile(made(5000), q) for q in (0.9, 0.5, 0.5)]
+        assert found.iloc[0].tolist() == pytest.approx(exact, abs=0.4)
+        own = d.sql("SELECT dp_weighted_mean(y, eps := 0.25) AS m FROM data", risk_columns=True)
+        assert own["m_eps"][0] == 0.25
+        found = d.sql("SELECT dp_weighted_quantile(y, $q) AS q FROM data", eps=900, params={"q": 0.9})
+        assert found["q"][0] == pytest.approx(exact[0], abs=0.4)
+
+    def test_a_ledger_knows_it_for_the_same_question(self, path):
+        ledger = pdrisk.Ledger(path, dataset="people", eps=10)
+        d = pdrisk.Dataset(FRAME, bounds=BOUNDS, design=Design("w"), ledger=ledger)
+        asks = [f"SELECT dp_weighted_mean({each}) AS m FROM data" for each in ("y", "y, w")]
+        first, again = (d.sql(each, eps=1)["m"][0] for each in asks)
+        assert first == again and ledger.remaining().eps == 9
+
+    def test_plain_sql_weighs_nobody(self, noiseless):
+        found = self.DATASET.sql("SELECT AVG(y) AS m, COUNT(*) AS n, SUM(y) AS s FROM data", eps=1)
+        y = FRAME["y"].clip(10, 90)
+        assert found.iloc[0].tolist() == pytest.approx([y.mean(), len(FRAME), y.sum()], rel=1e-6)
+
+    @needs_server
+    def test_on_a_server(self, noiseless):
+        with database() as url, connected(url) as connection:
+            connection.execute("CREATE TABLE people (y double precision, w double precision, g text, b boolean)")
+            with connection.cursor() as cursor:
+                cursor.executemany("INSERT INTO people VALUES (%s, %s, %s, %s)", ROWS)
+            d = pdrisk.Dataset((connection, "people"), bounds=BOUNDS, design=Design("w"))
+            found = d.sql("SELECT dp_weighted_mean(y) AS m, AVG(y) AS plain FROM data", eps=1)
+        assert found["m"][0] == pytest.approx(exactly(FRAME)["mean"], rel=1e-7)
+        assert found["plain"][0] == pytest.approx(FRAME["y"].clip(10, 90).mean(), rel=1e-6)
+
+    def test_another_column_of_weights(self, noiseless):
+        d = pdrisk.Dataset(FRAME.assign(v=FRAME["w"] / 2), bounds={**BOUNDS, "v": (0, 4)}, design=Design("v"))
+        found = d.sql("SELECT dp_weighted_sum(y) AS v, dp_weighted_sum(y, w) AS w FROM data", eps=1)
+        assert found["v"][0] * 2 == pytest.approx(found["w"][0], rel=1e-6)
+
+    def test_a_schema_declares_weights_too(self, noiseless):
+        frame = FRAME.assign(y=FRAME["y"].clip(10, 90), w=FRAME["w"].clip(0, 8))
+        found = pdrisk.Dataset(frame, schema=TestSchema.SCHEMA).sql("SELECT dp_weighted_mean(y) AS m FROM data", eps=1)
+        assert found["m"][0] == pytest.approx(exactly(FRAME)["mean"], rel=1e-7)
+
+    def test_without_a_design(self):
+        with pytest.raises(ParameterError, match="takes a column and its weights"):
+            pdrisk.Dataset(FRAME, bounds=BOUNDS).sql("SELECT dp_weighted_mean(y) AS m FROM data", eps=1)
+        with pytest.raises(ParameterError, match="needs the quantile"):
+            self.DATASET.sql("SELECT dp_weighted_quantile(y) AS m FROM data", eps=1)
+        with pytest.raises(ParameterError, match="takes a column"):
+            self.DATASET.sql("SELECT dp_weighted_mean() AS m FROM data", eps=1)
 
 
 class TestPublicFace:

@@ -47,9 +47,11 @@ from pdrisk.errors import (
 
 if TYPE_CHECKING:
     from pdrisk import attack, datasets, identifiability, study
+    from pdrisk._answer.tables.charts import plot
     from pdrisk._answer.tables.consistent import consistent
     from pdrisk._answer.tables.quality import quality, rounded
     from pdrisk._answer.tables.shrunk import shrink
+    from pdrisk._answer.tables.styled_table import show
     from pdrisk._answer.tradeoff import tradeoff
     from pdrisk._audit import audit
     from pdrisk._functions import register
@@ -90,6 +92,7 @@ __all__ = [
     "keys_from",
     "missing_from",
     "plan",
+    "plot",
     "public",
     "quality",
     "register",
@@ -97,6 +100,7 @@ __all__ = [
     "rounded",
     "schema_for",
     "schema_from",
+    "show",
     "shrink",
     "sql",
     "statements",
@@ -113,10 +117,12 @@ _LATER = {
     "audit": "pdrisk._audit",
     "consistent": "pdrisk._answer.tables.consistent",
     "plan": "pdrisk._pandas.plans.plan_questions",
+    "plot": "pdrisk._answer.tables.charts",
     "quality": "pdrisk._answer.tables.quality",
     "register": "pdrisk._functions",
     "rounded": "pdrisk._answer.tables.quality",
     "schema_from": "pdrisk._sql.tables.catalog_schema",
+    "show": "pdrisk._answer.tables.styled_table",
     "shrink": "pdrisk._answer.tables.shrunk",
     "sql": "pdrisk._sql",
     "statements": "pdrisk._pandas.statements",

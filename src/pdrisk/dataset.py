@@ -74,7 +74,8 @@ class Dataset(HeldData):
     unit_label : str, optional
         What texts about answers call one person, such as ``"household"``; without it they say the name of the column.
     design : Design, optional
-        How a survey's sample was drawn. Its weights are used wherever ``weights=False`` does not say otherwise.
+        How a survey's sample was drawn. Unless asked with ``weights=False``, statistics take its weights; those that
+        cannot (``corr``) are refused. In `sql` ``dp_weighted_mean(y)`` and its like take them, and ``AVG(y)`` does not.
     ledger : Ledger, path or URL, optional
         Existing ledger that pays for all answers. It remembers them: the same question gets the same answer again and
         costs nothing, unless it is asked with ``fresh=True``.
@@ -83,6 +84,8 @@ class Dataset(HeldData):
         it also remembers answers about database files and Parquet files.
     public : list of names, or dict from name to table, optional
         Tables without any person in them, such as lists of codes, which `sql` may join with tables of people.
+    links : dict by table, optional
+        As for `pdrisk.sql`: tables whose rows belong to the person of the row they lead to, and need no ``person``.
     curator : bool, default False
         Default of ``curator=`` in all calls.
     as_ : {"pandas", "polars", "arrow"}
@@ -127,6 +130,7 @@ class Dataset(HeldData):
         ledger: Ledger | str | os.PathLike[str] | None = None,
         version: str | None = None,
         public: Any = None,
+        links: Any = None,
         curator: bool = False,
         as_: str = PANDAS,
     ) -> None:
@@ -151,13 +155,12 @@ class Dataset(HeldData):
             self._data = self._data.declared(partial(knowing, known=given.said[ONE_TABLE]))
         is_by_table = len(tables) > 1 or any(isinstance(e, Mapping) for e in (person, per_person, constant))
         self._of_tables = None
-        if self._several and is_by_table:
-            self._of_tables = of_tables(given, self._public, person, per_person, constant, unit_label)
-        if self._of_tables is None:
+        if links is not None or (self._several and is_by_table):
+            self._of_tables = of_tables(given, self._public, person, per_person, constant, unit_label, links)
+            people = self._of_tables.people
+        else:
             header = None if self._data is None else self._data.header
             people = people_given(given, header, person, per_person, constant, unit_label)
-        else:
-            people = self._of_tables.people
         frames = given.frames
         if self._data is not None and ledger is not None:
             self._data = self._data.remembered(by_version=version is not None)
@@ -283,18 +286,14 @@ class Dataset(HeldData):
         Returns
         -------
         Dataset
-            With the columns of both. The number of rows that a person has at most is the product of both tables'
-            numbers, where these are known, as with ``per_person="one"``. For a public table it is counted how many of
-            its rows match one row. So many rows of a person count, unless a question says otherwise.
+            With the columns of both, after what `query` and `assign` did to either. A person's rows in both tables are
+            multiplied, where their numbers are known, as with ``per_person="one"``; for a public table it is counted
+            how many of its rows match one. So many rows of a person count, unless a question says otherwise.
 
         Raises
         ------
         ParameterError, UnknownColumnError, ColumnTypeError
             If a row would combine several people's data, or the columns do not fit.
-
-        Notes
-        -----
-        What `query` and `assign` did to either Dataset is done before they are joined.
 
         Examples
         --------
@@ -355,6 +354,8 @@ class Dataset(HeldData):
         curator: bool | None = None,
         risk_columns: bool = False,
         measured: bool = False,
+        explain: bool = False,
+        n: int | None = None,
     ) -> pd.DataFrame:
         """Noisy answers to a SELECT from the table ``data``, or from the tables of a dict by their names.
 
@@ -378,8 +379,9 @@ class Dataset(HeldData):
         table: pd.DataFrame = self._shown(answered(
             query, self._given.sources(self._public), eps=eps, success=success, bounds=bounds, keys=keys, delta=delta,
             least_group=least_group, ledger=self._payer(ledger), fresh=fresh, params=params, mechanism=mechanism,
-            interval=interval, clip=clip, risk_columns=risk_columns, measured=measured, people=people,
-            dataset=self._identity, curator=self._defaults["curator"] if curator is None else curator,
+            interval=interval, clip=clip, risk_columns=risk_columns, measured=measured, people=people, explain=explain,
+            n=n, dataset=self._identity, curator=self._defaults["curator"] if curator is None else curator,
+            weights=lambda: None if self._design is None else self._design.weights,
         ))  # fmt: skip
         return table
 

@@ -12,7 +12,7 @@ from pdrisk._core.foreign import own_errors
 from pdrisk._model.plain import plain_label
 from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
 
-__all__ = ["public"]
+__all__ = ["check_bounds", "public"]
 
 
 @overload
@@ -45,10 +45,7 @@ def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
     said = Answer.from_attrs(answer.attrs)
     if said is None:
         raise NotPublicError(NO_ANSWER)
-    if said.bounds_from_data:
-        raise NotPublicError(
-            "this answer took bounds from the data, so nothing of it is publishable: ask with declared bounds=(lo, hi)."
-        )
+    check_bounds(said)
     kept = answer.drop(columns=[name for name in said.curators_columns if name in answer.columns])
     named = [plain_label(name) for name in answer.index.names]
     counted = named == [None] and answer.index.equals(pd.RangeIndex(len(answer)))  # as reset_index leaves it
@@ -63,3 +60,11 @@ def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
             "published: take them out first."
         )
     return kept
+
+
+def check_bounds(said: Answer) -> None:
+    """Refuse to publish an answer whose bounds came from the data: their ends are two people's values."""
+    if said.bounds_from_data:
+        raise NotPublicError(
+            "this answer took bounds from the data, so nothing of it is publishable: ask with declared bounds=(lo, hi)."
+        )

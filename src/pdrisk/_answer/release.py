@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pandas as pd
@@ -31,6 +32,7 @@ from pdrisk._printing import DisplayedText
 from pdrisk.errors import NotPublicError, ParameterError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from pdrisk.attack._outcome import Outcome
@@ -427,6 +429,12 @@ class Release(Arithmetic):
     def picture_text(self, kind: str = "icons", *, unit: str = "", language: str = "en") -> str:
         """Picture as text, for a screen reader or a terminal; parameters and errors as for `picture`."""
         return DisplayedText(pictures.of_release(self, kind, True, unit, language))
+
+    @own_errors
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Plot of the value with its 95 % noise interval; `pdrisk.plot` names its errors."""
+        charts = import_module("pdrisk._answer.tables.charts")  # later: charts of tables import this module
+        return charts.plot(self, ax=ax)
 
     def __repr__(self) -> str:
         return formatting.text(title(self.answer), *rows_of(self))

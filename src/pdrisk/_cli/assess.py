@@ -10,7 +10,7 @@ from pdrisk._cli import files, records
 from pdrisk._cli.arguments import Several, folder, several, statistic
 from pdrisk._printing import inert
 from pdrisk.study.assess_report import report, text
-from pdrisk.study.exposure import AUTO, STATISTICS, exposure
+from pdrisk.study.exposure import AUTO, STATISTICS, exposure, weighing_of
 from pdrisk.study.origin import ReportOrigin
 from pdrisk.study.owned_folder import own_folder, remove_own, write_own
 
@@ -31,6 +31,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--mechanism", default=AUTO, help="whose noise and risks; laplace: as in the SOEP paper (default: auto)"
     )
+    records.weights_arguments(command)
     command.add_argument("--by", type=several(str), action=Several, help="columns of groups")
     command.add_argument(
         "--to", type=folder, metavar="FOLDER", help="write report.html and the tables as CSV files there"
@@ -40,14 +41,19 @@ def arguments(command: argparse.ArgumentParser) -> None:
 def assess(chosen: argparse.Namespace) -> str:
     """Text of ``pdrisk assess``; with a folder, the report is written there instead."""
     groups = chosen.by or []
-    others = [*groups, *(chosen.person or ())]
+    others = [*groups, *(chosen.person or ()), *([chosen.weights] if chosen.weights else [])]
     frame = files.known(files.read(chosen), chosen, others)
+    weights, bounds = records.weights_of(frame, chosen)
+    weighing_of(frame, weights, bounds)  # what is wrong with weights is said before what is with other columns
+    chosen.bounds = [(column, own) for column, own in chosen.bounds if column != weights]
+    others += [] if weights is False or weights in others else [weights]
     if chosen.to is not None:
         own_folder(chosen.to, FILES)
     columns, left_out = files.columns_of(frame, chosen, others)
-    people, name = records.of_people(frame, columns, chosen, groups), f"{chosen.file.name}{records.said_of(chosen)}"
+    carried = [*columns, *([] if weights is False or weights in columns else [weights])]
+    people, name = records.of_people(frame, carried, chosen, groups), f"{chosen.file.name}{records.said_of(chosen)}"
     found = exposure(
-        people, columns, chosen.statistics or list(STATISTICS), chosen.eps or EPS, bounds=dict(chosen.bounds),
+        people, columns, chosen.statistics or list(STATISTICS), chosen.eps or EPS, bounds=bounds, weights=weights,
         by=groups[0] if len(groups) == 1 else groups or None, mechanism=chosen.mechanism,
     )  # fmt: skip
     found = replace(found, left_out=left_out, units=dict(chosen.unit))

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pdrisk
 from pdrisk._cli.arguments import Several, bounds, groups
+from pdrisk._cli.records import no_weights
 
 __all__ = ["arguments", "plan"]
 
@@ -36,6 +37,9 @@ def arguments(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     command.add_argument("--margins", action="store_true", help="also plan the margins of such columns, which add up")
     command.add_argument("--mechanism", default="auto", help="auto, laplace or another (default: auto)")
+    command.add_argument("--weights", metavar="COLUMN", help="weigh all questions, as in surveys, by this column")
+    command.add_argument("--trim-weights", type=float, metavar="W", help="the largest weight that counts")
+    command.add_argument("--total-weight", type=float, help="sum of all weights, such as the size of the population")
     command.add_argument("--whole", action="store_true", help="the values are whole numbers")
 
 
@@ -53,8 +57,9 @@ def plan(chosen: argparse.Namespace) -> str:
     is_budget = chosen.success is not None or any(targets)
     found: Any = pdrisk.plan(
         questions, n=chosen.n, eps=1.0 if chosen.eps is None and not is_budget else chosen.eps,
-        success=chosen.success, bounds=dict(chosen.bounds), groups=_groups(chosen.groups), margins=chosen.margins,
+        success=chosen.success, bounds=_bounds(chosen), groups=_groups(chosen.groups), margins=chosen.margins,
         mechanism=chosen.mechanism, step=1 if chosen.whole else None,
+        weights=chosen.weights, total_weight=chosen.total_weight,
     )  # fmt: skip
     if is_budget and not any(targets):
         return repr(found)
@@ -63,6 +68,21 @@ def plan(chosen: argparse.Namespace) -> str:
     for column in {"noise95", "noise95_widest"} & set(found):
         found[column] = ["not known" if noise != noise else f"± {noise:.4g}" for noise in found[column]]
     return _shown(found)
+
+
+def _bounds(chosen: argparse.Namespace) -> dict[str, tuple[float, float]]:
+    """The bounds of columns, with that of the weights."""
+    bounds = dict(chosen.bounds)
+    if chosen.weights is None:
+        if chosen.trim_weights is not None:
+            raise no_weights()
+        return bounds
+    if chosen.trim_weights is not None:
+        bounds[chosen.weights] = (0.0, chosen.trim_weights)
+    if chosen.weights not in bounds or chosen.total_weight is None:
+        lacking = "--total-weight, their sum" if chosen.weights in bounds else "--trim-weights W, the largest one"
+        raise pdrisk.ParameterError(f"--weights {chosen.weights} needs {lacking}: noise depends on both.")
+    return bounds
 
 
 def _groups(given: list[Any]) -> Any:

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from pdrisk._cli.arguments import Several, several
-from pdrisk._pandas.requests.declared import codes_of, declared
+from pdrisk._pandas.requests.declared import codes_of, declarations_of, declared
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.errors import ParameterError
 
-__all__ = ["arguments", "by_group", "known_bounds", "of_people", "said_of"]
+__all__ = [
+    "arguments",
+    "by_group",
+    "known_bounds",
+    "no_weights",
+    "of_people",
+    "said_of",
+    "weights_arguments",
+    "weights_of",
+]
 
 WAYS = ("mean", "sum", "min", "max", "count")
 OF_ROWS = ("mean", "min", "max")  # numbers of a person that have the bounds of one row
@@ -29,6 +39,52 @@ def arguments(command: argparse.ArgumentParser) -> None:
         help="columns of ids, together, if a person may have several rows",
     )
     command.add_argument("--per-person", choices=WAYS, help="what the rows of each person become: one number")
+
+
+def weights_arguments(command: argparse.ArgumentParser) -> None:
+    """Options that say how much records count."""
+    command.add_argument("--weights", metavar="COLUMN", help="column of weights: how much each record counts")
+    command.add_argument(
+        "--trim-weights", type=float, metavar="W", help="the largest weight that counts, at which others are trimmed"
+    )
+
+
+def no_weights() -> ParameterError:
+    """The error for a largest weight of no column."""
+    return ParameterError("--trim-weights is about the column of weights: name it with --weights.")
+
+
+def weights_of(frame: pd.DataFrame, chosen: argparse.Namespace) -> tuple[Any, dict[Any, Any]]:
+    """The column of weights, named or declared by a schema, False without; and all bounds, with theirs.
+
+    Raises
+    ------
+    ParameterError
+        If the largest weight is not known, or several rows of a person would have to become one.
+    """
+    weights, largest = chosen.weights or declarations_of(frame).weights, chosen.trim_weights
+    bounds: dict[Any, Any] = dict(chosen.bounds)
+    if weights is None:
+        if largest is not None:
+            raise no_weights()
+        return False, bounds
+    if chosen.per_person:
+        raise ParameterError(
+            f"--per-person {chosen.per_person} makes one record of several, which have a weight each: write a file "
+            "with one row for each person first, with that person's weight, or ask df.dprisk.assess."
+        )
+    if largest is not None:
+        if weights in bounds:
+            raise ParameterError(f"--trim-weights and --bounds both bound {weights}: leave one of them out.")
+        if not 0 < largest < math.inf:
+            raise ParameterError(f"--trim-weights is the largest weight, finite and above 0, not {largest:g}.")
+        bounds[weights] = (0.0, largest)
+    elif weights not in bounds and declared(frame, weights).universe is None:
+        raise ParameterError(
+            f"--weights {weights} needs the largest weight W, at which larger ones are trimmed and by which noise is "
+            "scaled: add --trim-weights W."
+        )
+    return weights, bounds
 
 
 def said_of(chosen: argparse.Namespace) -> str:

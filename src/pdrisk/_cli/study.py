@@ -13,6 +13,7 @@ from pdrisk._cli.arguments import Several, folder, several, size, statistic
 from pdrisk.datasets import soep_like, soep_like_schema
 from pdrisk.errors import ParameterError
 from pdrisk.study.experiment import EPS, STATISTICS, run
+from pdrisk.study.exposure import weighing_of, weighted_means
 from pdrisk.study.origin import ReportOrigin
 from pdrisk.study.owned_folder import own_folder
 from pdrisk.study.paper import FILES, Study, written
@@ -29,6 +30,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--file", type=Path, help="your own .csv or .parquet file, instead of the synthetic survey")
     files.arguments(command)
     records.arguments(command)
+    records.weights_arguments(command)
     command.add_argument("--by", type=several(str), action=Several, help="columns of groups, each studied for itself")
     several_of = f"one or several (default: {' '.join(STATISTICS)}); also 'quantile(0.9)', 'var(ddof=0)'"
     command.add_argument("--statistics", type=several(statistic), action=Several, help=several_of)
@@ -53,11 +55,14 @@ def study(chosen: argparse.Namespace) -> str:
         raise ParameterError(f"a figure holds {CURVES} statistics: name at most so many with --statistics.")
     frame: Any
     units: dict[Any, str]
+    weighted = None
     groups = chosen.by or []
     if chosen.file is None:
-        if any(each is not None for each in (chosen.schema, chosen.missing, chosen.person, chosen.per_person)):
+        of_files = ("schema", "missing", "person", "per_person", "weights", "trim_weights")
+        if any(getattr(chosen, each) is not None for each in of_files):
             raise ParameterError(
-                "--schema, --missing, --person and --per-person are about a file of your own: name it with --file."
+                "--schema, --missing, --person, --per-person and --weights are about a file of your own: name it with "
+                "--file."
             )
         frame = soep_like().pipe(soep_like_schema().validate)
         columns, name = chosen.columns or list(COLUMNS), "a survey like the Socio-Economic Panel"
@@ -65,13 +70,25 @@ def study(chosen: argparse.Namespace) -> str:
         bounds: Any = dict.fromkeys(columns, "column") | dict(chosen.bounds)  # as in the paper
         rows = len(frame)
     else:
-        others = [*groups, *(chosen.person or ())]
+        others = [*groups, *(chosen.person or ()), *([chosen.weights] if chosen.weights else [])]
         frame = files.known(files.read(chosen), chosen, others)
         rows = len(frame)
+        if chosen.weights is None and chosen.trim_weights is not None:
+            raise records.no_weights()
+        weights = False
+        if chosen.weights is not None:
+            weights, weighing_bounds = records.weights_of(frame, chosen)
+            if groups:
+                raise ParameterError("--by makes a study of each group, and --weights is about all: leave one out.")
+            weighing_of(frame, weights, weighing_bounds)
+            chosen.bounds = [(column, own) for column, own in chosen.bounds if column != weights]
         units, name, bounds = dict(chosen.unit), f"{chosen.file.name}{records.said_of(chosen)}", dict(chosen.bounds)
         columns, left_out = files.columns_of(frame, chosen, others)
         for column, reason in left_out.items():
             _note(f"left out: {column} ({reason})")
+        if weights is not False:
+            people = records.of_people(frame, [*columns, *([] if weights in columns else [weights])], chosen)
+            weighted = weighted_means(people, columns, chosen.eps or EPS, weighing_bounds, weights)
         frame = records.of_people(frame, columns, chosen, groups)
     if groups:
         bounds = records.known_bounds(frame, columns, chosen) | bounds
@@ -92,7 +109,7 @@ def study(chosen: argparse.Namespace) -> str:
     )
     file = name if chosen.file is None else chosen.file.name
     origin = ReportOrigin.now(file, rows, chosen.said, chosen.file)
-    about = Study(result, name, synthetic=chosen.file is None, units=units, origin=origin)
+    about = Study(result, name, synthetic=chosen.file is None, units=units, origin=origin, weighted=weighted)
     page = written(about, chosen.folder, noted=lambda file: None if chosen.quiet else _note(file))
     return f"written: {page}"
 

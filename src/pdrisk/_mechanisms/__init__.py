@@ -29,7 +29,7 @@ from pdrisk._mechanisms.noisy_moments import NoisyMoments
 from pdrisk._mechanisms.one_sum import OneSum
 from pdrisk._mechanisms.two_stage import TwoStage
 from pdrisk._mechanisms.two_sums import TwoSums
-from pdrisk._mechanisms.weighted_exponential import WeightedExponential
+from pdrisk._mechanisms.weighted_exponential import WeightedExponential, WeightedExponentialInterval
 from pdrisk._mechanisms.weighted_sums import WeightedBernstein, WeightedTwoSums
 from pdrisk.errors import ParameterError
 
@@ -64,6 +64,7 @@ MECHANISMS: Final[dict[str, type[Mechanism]]] = {
         WeightedTwoSums,
         WeightedBernstein,
         WeightedExponential,
+        WeightedExponentialInterval,
         NoisyMoments,
     )
 }
@@ -79,9 +80,10 @@ ACCURATE: Final[tuple[tuple[Any, type[Mechanism]], ...]] = (
     (SecondMoments, NoisyMoments),
     (Quantile | Min | Max, Exponential),
 )
-WITH_INTERVAL: Final[dict[type[Mechanism], type[Mechanism]]] = {
-    Exponential: ExponentialInterval
-}  # the others have one anyway
+WITH_INTERVAL: Final[dict[type[Mechanism], type[Mechanism]]] = {  # the others have one anyway
+    Exponential: ExponentialInterval,
+    WeightedExponential: WeightedExponentialInterval,
+}
 
 
 def mechanism_for(statistic: Statistic, name: str, *, joint: bool = False) -> type[Mechanism]:

@@ -19,11 +19,12 @@ from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.error import largest_error
+from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
-__all__ = ["WeightedExponential"]
+__all__ = ["WeightedExponential", "WeightedExponentialInterval"]
 
 STEPS: Final = 2**WEIGHT_BITS  # of the largest weight
 
@@ -109,6 +110,34 @@ class WeightedExponential(Mechanism):
         assert summary.other is not None and summary.other.highest is not None
         largest = self.loss_of_records(summary.other.highest[0], summary)
         return np.where(summary.n > 0, 2 * largest, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedExponentialInterval(WeightedExponential):
+    """A weighted quantile and ends between which the exact one lies, one choice: `ExponentialInterval`, with weights.
+
+    Notes
+    -----
+    The records that weights stand for are those of an `ExponentialInterval` at eps / `STEPS`. Each of them moves the
+    largest of the three scores within one span, so a person with q of them loses ``eps q / STEPS`` at most, as without
+    an interval. The proof of its coverage is about any records, so also about these, whose quantile is the record of
+    rank ``ceil(n q)``, from ``floor((n - 1) q) + 1`` to ``ceil((n - 1) q) + 1``. It is that of weights in whole steps.
+    """
+
+    name: ClassVar[str] = "weighted_exponential_interval"
+    noise: ClassVar[str] = (
+        "choice among public points by exponential weights of their weighted ranks, of the answer and the ends of its "
+        "interval together"
+    )
+
+    @property
+    def plain(self) -> ExponentialInterval:
+        within = Universe(self.universe.lo, self.universe.hi)
+        return ExponentialInterval(Quantile(self.statistic.q), within, self.eps / STEPS)
+
+    @property
+    def is_one_sided(self) -> bool:
+        return self.plain.is_one_sided
 
 
 def _of_steps(summary: Summary) -> Summary:

@@ -28,12 +28,13 @@ class Design:
     """Survey design: weights, strata, clusters, and the public sizes that sampling errors are made of.
 
     All numbers here are public facts about how the sample was drawn, and on your word: nothing is compared with the
-    data, which would tell about them.
+    data, which would tell about them. Records with an infinite value or weight, or without a stratum or sampling unit,
+    are left out of sampling errors: such values count as the ends of their bounds in the answer alone.
 
     Parameters
     ----------
     weights : column, optional
-        The default of ``weights=`` in all statistics that take weights.
+        The default of ``weights=`` in all statistics that take weights; in `Dataset.sql` of ``dp_weighted_mean(y)``.
     strata : column, optional
         Of which units were drawn independently.
     psu : column, optional

@@ -140,6 +140,8 @@ def plain_number(name: str, value: Any) -> Fraction | Decimal | float:
     kind = type(value)  # not isinstance: an object may say that it is of another class
     if kind is float:
         return float(value)
+    if kind is int:
+        return Fraction(value)
     if issubclass(kind, bool | np.bool_) or not issubclass(kind, numbers.Real | Decimal):
         raise _no_number(name, value)
 
@@ -167,7 +169,9 @@ def float_of(name: str, value: object) -> float:
     """
     if type(value) is float:
         return value
-    if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, numbers.Real | Decimal):
+    if type(value) is not int and (
+        isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, numbers.Real | Decimal)
+    ):
         raise _no_number(name, value)
     try:
         return float(value)

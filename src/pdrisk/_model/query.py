@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 from pdrisk._core.different import DistinctSum, DistinctWholeSum
@@ -247,18 +248,29 @@ class Query:
         if self.lines[line].statistic.bounded and self.lines[line].universe is None:
             return squared(mu_of_pure(float(eps)))
         mechanism, weight = self.mechanism(line, eps=eps), self.weight(line, eps)
-        return mechanism.mu2_of(weight, self.unit.groups, apart=apart or self.unit.overall)
+        apart = apart or self.unit.overall
+        if mechanism.statistic.replaces:  # it knows how many records there are, which the memory below must not
+            return mechanism.mu2_of(weight, self.unit.groups, apart=apart)
+        return _mu2_of_draw(mechanism, weight, self.unit.groups, apart)
 
     @property
     def mu2(self) -> Fraction:
         """The same for all releases, and for what chooses groups: what a budget of success pays, beside `delta`."""
-        total = sum(map(self.mu2_at, self.leads, self.shares), Fraction(0))
-        return (total if self.selection is None else total + self.selection.mu2) * self.times
+        own = () if self.selection is None else (self.selection.mu2,)
+        paid = (*map(self.mu2_at, self.leads, self.shares), *own)
+        total = sum(paid[1:], paid[0]) if paid else Fraction(0)
+        return total * self.times if self.times != 1 else total
 
     @property
     def delta(self) -> Fraction:
         """Probability with which eps may fail; 0 without private keys."""
         return Fraction(0) if self.selection is None else self.selection.delta * self.times
+
+
+@lru_cache(maxsize=256)  # a release asks twice
+def _mu2_of_draw(mechanism: Mechanism, weight: Fraction, groups: int, apart: bool) -> Fraction:
+    """`Mechanism.mu2_of`, remembered: bounds are declared or `UNIT`, so that nothing of any data is kept."""
+    return mechanism.mu2_of(weight, groups, apart=apart)
 
 
 def eps_for(success: object, queries: Sequence[Query]) -> Fraction:

@@ -19,6 +19,7 @@ __all__ = [
     "check_weighing",
     "interval_of_weights",
     "is_unchanged_by_weights",
+    "no_option",
     "no_weighted",
     "no_weights_of_people",
     "takes_no_weights",
@@ -79,6 +80,11 @@ def no_weights_of_people(way: str) -> ParameterError:
         f'per_person="{way}" makes another number of the weights of a person, too: pass per_person="mean", or rows=, '
         "or weigh a table with one row for each person."
     )
+
+
+def no_option(name: str) -> ParameterError:
+    """The error for an option that means nothing for weighted answers."""
+    return ParameterError(f"{name}= is not for weighted answers: leave it out.")
 
 
 def takes_no_weights(statistic: Statistic) -> ParameterError:

@@ -4,8 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-__all__ = ["PUBLIC", "Owners"]
+__all__ = ["PUBLIC", "OwnerKey", "Owners"]
+
+
+class OwnerKey(NamedTuple):
+    """Columns of which equal values belong to one person, other than those that say who that is.
+
+    Attributes
+    ----------
+    of : tuple of str
+        The table in which these values are unique, and its columns: what other relations call their columns.
+    columns : tuple of str
+    is_link : bool
+        Whether they lead to that table; else they are its own.
+    is_single : bool
+        Whether no two rows of the relation have them alike, as far as a catalog or the owner says.
+    """
+
+    of: tuple[str, ...]
+    columns: tuple[str, ...]
+    is_link: bool
+    is_single: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +48,7 @@ class Owners:
     is_proven : bool
         Whether the statement itself lets no person have more than ``most`` rows, so that none need be left out: not
         what somebody declared, or what was counted in a public table.
+    links : tuple of OwnerKey
     """
 
     key: tuple[str, ...] = ()
@@ -35,6 +57,7 @@ class Owners:
     constant: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()
     is_proven: bool = False
+    links: tuple[OwnerKey, ...] = ()
 
     @property
     def is_public(self) -> bool:
@@ -46,7 +69,8 @@ class Owners:
         if factor == 1:
             return replace(self, is_proven=self.is_proven and is_proven)
         most = None if self.most is None or factor is None else self.most * factor
-        return replace(self, most=most, extra=(), numbers=frozenset(), is_proven=False)
+        links = tuple(each._replace(is_single=False) for each in self.links)
+        return replace(self, most=most, extra=(), numbers=frozenset(), is_proven=False, links=links)
 
     def limited(self, rows: int) -> Owners:
         """The owners if at most so many rows of each are kept."""

@@ -7,7 +7,7 @@ text ─> parse ─> relations ─> judge ──> SummaryPlan ──> engines/sq
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +27,7 @@ from pdrisk._pandas.requests.objects import advising
 from pdrisk._sql.dataset.dataset_tables import check_one_or_other, public_tables
 from pdrisk._sql.noisy.ends import has_ends
 from pdrisk._sql.noisy.layers import Layered
+from pdrisk._sql.noisy.weighted_means import no_weights
 from pdrisk._sql.select.judge import judged, layers_of
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.select.select_people import PeopleAsked, check_units
@@ -34,11 +35,13 @@ from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import Select
 from pdrisk._sql.tables.clients import connected
+from pdrisk._sql.tables.declared_links import checked_links
 from pdrisk._sql.tables.server_sources import of_connection
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.no_select import too_deep
 from pdrisk._sql.text.scalars import Scalars
 from pdrisk._sql.together.noisy_table import answer_table
+from pdrisk._sql.together.preview import checked_size, previewed, without_explain
 from pdrisk._sql.together.selected import warn_of_selected
 from pdrisk._sql.together.several import Share, planned
 from pdrisk._sql.together.stacked import Statement
@@ -78,6 +81,7 @@ def sql(
     constant: Any = None,
     unit_label: str | None = None,
     public: Any = None,
+    links: Any = None,
     ledger: Ledger | None = None,
     fresh: bool = False,
     params: Sequence[object] | Mapping[str, object] | None = None,
@@ -87,6 +91,8 @@ def sql(
     curator: bool = False,
     risk_columns: bool = False,
     measured: bool = False,
+    explain: bool = False,
+    n: int | None = None,
     tables: Mapping[str, Any] | None = None,
     **frames: Any,
 ) -> pd.DataFrame:
@@ -147,6 +153,10 @@ def sql(
         What `pdrisk.explain` calls one person, such as ``"household"``; without it the name of the column.
     public : list of names, or dict from name to frame or path, optional
         Tables without any person in them, such as lists of codes, for joins with tables of people.
+    links : dict from table to (columns, table, columns) or a list of such, optional
+        Tables whose rows belong to the person of the row they lead to, as in ``{"lineitem": ("l_orderkey", "orders",
+        "o_orderkey")}``; only the table at the end of the way needs ``person``. The columns that a link leads to must
+        be ids of people, or unique by the database's catalog, or by your word, ``"unique"`` at the end.
     ledger : Ledger, optional
         The budget that pays the total before the data is read. Default: the ledger of the ``with pdrisk.Ledger(...)``
         block around the call, if there is one.
@@ -174,6 +184,11 @@ def sql(
         Add ``<name>_measured``, what was drawn before it was cut to the range of possible answers (``_measured_0``,
         ``_measured_1``, ... of statistics that are made of several numbers), and ``<name>_draw``, which tells its noise
         from that of others.
+    explain : bool, default False
+        Give a preview in place of the answer, as ``EXPLAIN SELECT ...`` does: a row for each noisy number, with eps,
+        mechanism and expected noise. No record is read, and nothing is paid; a ledger records that it was asked for.
+    n : int, optional
+        With a preview, the number of records of each answer, which the noise of means, medians and the like needs.
     tables : dict from name to frame or path, optional
         As ``**frames``, for tables named like an option.
     **frames
@@ -211,8 +226,10 @@ def sql(
         return answered(
             query, sources, eps=eps, success=success, bounds=bounds, keys=keys, delta=delta,
             least_group=least_group, ledger=ledger, fresh=fresh, params=params, mechanism=mechanism, interval=interval,
-            clip=clip, curator=curator, risk_columns=risk_columns, measured=measured,
-            people=PeopleAsked(person, per_person, rows, groups, unit, constant, unit_label),
+            clip=clip, curator=curator, risk_columns=risk_columns, measured=measured, explain=explain, n=n,
+            people=PeopleAsked(
+                person, per_person, rows, groups, unit, constant, unit_label, links=checked_links(links, person)
+            ),
         )  # fmt: skip
 
 
@@ -247,13 +264,19 @@ def answered(
     curator: object,
     risk_columns: object,
     people: PeopleAsked,
+    weights: Callable[[], Hashable] = no_weights,
     measured: object = False,
+    explain: object = False,
+    n: object = None,
     dataset: Identity | None = None,
 ) -> pd.DataFrame:
     """Noisy answer to a SELECT over these sources, which are closed afterwards; options as for `sql`."""
     try:
         checked_flag("risk_columns", risk_columns)
         checked_flag("measured", measured)
+        bare, is_preview = without_explain(query)
+        is_preview = checked_flag("explain", explain) or is_preview
+        size = checked_size(n, explains=is_preview)
         sources.by_declarations = ledger_for(ledger) is not None
         frames = [each for each in sources.named.values() if isinstance(each, pd.DataFrame)]
         name = checked_mechanism(mechanism)
@@ -263,13 +286,13 @@ def answered(
             return judged(
                 select, sources, eps=share.eps, bounds=bounds, keys=own, delta=None if is_part else share.delta,
                 least_group=None if is_part else least_group, mechanism=name, interval=interval, clip=clip,
-                people=people, even=success is not None,
+                people=people, weights=weights, even=success is not None,
             )  # fmt: skip
 
         def nest(select: Select) -> Layered:
             return layers_of(select, sources, bounds, people)
 
-        reader = sources.reader(query, params)
+        reader = sources.reader(bare, params)
 
         def read(scalars: Scalars) -> Select:
             select = reader(scalars)
@@ -284,7 +307,7 @@ def answered(
                 )
             eps = asked_epsilon(None, None, None, success)
         all_given(partial(_check_eps_given, keys, eps), partial(check_delta_given, keys, delta))
-        with advising(*frames if sources.by_declarations else (), asked=query if isinstance(query, str) else ""):
+        with advising(*frames if sources.by_declarations else (), asked=bare if isinstance(bare, str) else ""):
             plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
             if success is not None:
                 eps = eps_for(success, [each.query for each in plan.queries])
@@ -292,6 +315,8 @@ def answered(
         grouped = any(each.groups for each in plan.queries)
         check_units(people, [each.query.unit for each in plan.queries], grouped)
         warn_of_selected(plan.statements)
+        if is_preview:
+            return previewed(plan.statements, ledger, size)
         last = plan.statements[-1]
         if _is_made_of_several(last, risk_columns) and (risk_columns or measured or curator is True):
             raise ParameterError(

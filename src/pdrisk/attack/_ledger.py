@@ -36,6 +36,7 @@ __all__ = ["ledger"]
 
 OF_RECORDS: Final = ("where", "by", "person", "unit")
 ELSEWHERE: Final = ("source", "derived", "missing", "where_trusted", "filter", "condition", "other")
+INTERVALS: Final = {"exponential_interval": "exponential", "weighted_exponential_interval": "weighted_exponential"}
 QUESTION: Final = "is this person in the data, by all answers together?"
 
 
@@ -235,7 +236,7 @@ def _release(members: list[Mapping[str, Any]], unit: Unit, about: Mapping[str, A
 
 
 def _mechanism(labels: Any, eps: Fraction, bounds: Any, name: str, lead: Mapping[str, Any]) -> Mechanism:
-    interval = name == "exponential_interval"
+    interval = name in INTERVALS
     asked = labels[0] if isinstance(labels, list) and len(labels) == 1 else labels
     if asked == SumOfWeights.name and "other" not in lead:
         asked = "sum"  # of the weights
@@ -243,7 +244,7 @@ def _mechanism(labels: Any, eps: Fraction, bounds: Any, name: str, lead: Mapping
         bounds = [tuple(bounds), tuple(lead["other_bounds"])]
     step = 1 if name == "geometric" and bounds is not None else lead.get("step")
     return mechanism_of(
-        asked, eps=eps, bounds=bounds, mechanism="exponential" if interval else name, step=step, interval=interval,
+        asked, eps=eps, bounds=bounds, mechanism=INTERVALS.get(name, name), step=step, interval=interval,
         n_at_least=lead.get("n_at_least"),
     )  # fmt: skip
 

@@ -14,6 +14,7 @@ from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk._mechanisms.noise.entropy import Words
 from pdrisk._mechanisms.two_stage import TwoStage
+from pdrisk._mechanisms.weighted_exponential import WeightedExponential
 
 __all__ = ["Unknown", "log_likelihoods", "log_shares"]
 
@@ -38,6 +39,8 @@ def log_likelihoods(mechanism: Mechanism, summary: Summary, drawn: Drawn) -> Flo
     itself what stood under the noise in each world, and which scale the noise had, also where a later stage depends on
     what came out of an earlier one. Discrete Laplace noise of scale b then has the log-probability ``-|k| / b``.
     """
+    if isinstance(mechanism, WeightedExponential):  # whose cells hold the records that weights stand for
+        mechanism = mechanism.plain
     if isinstance(mechanism, Exponential):
         return _of_choice(mechanism, summary, np.atleast_2d(drawn))
     rows = np.atleast_2d(drawn)

@@ -6,9 +6,12 @@ import textwrap
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from pdrisk._answer.words import participant, reached
+from pdrisk._core.risks.risk import posterior
+from pdrisk._digits import probability
 from pdrisk._printing import printable
 from pdrisk.study.origin import ReportOrigin
 from pdrisk.study.page import NOTICE, Page, cell, shown
@@ -17,7 +20,7 @@ from pdrisk.study.person_section import tell
 from pdrisk.study.points import unit_of
 
 if TYPE_CHECKING:
-    from pdrisk.study.exposure import Exposure
+    from pdrisk.study.exposure import Exposure, Weighing
 
 __all__ = ["part", "report", "text"]
 
@@ -38,19 +41,36 @@ AUTO = (
     "Noise and risks are those of the default of answers (mechanism='auto'), which takes for each statistic the "
     "mechanism with the least noise: often everybody is at the worst case then."
 )
+WEIGHTED = (
+    "Noise and risks are those of the default of answers (mechanism='auto'): noise is added to sums of weights, and "
+    "somebody with the weight w loses eps w / W. So whoever has the largest weight is at the worst case."
+)
+SAMPLE = (
+    "The sampling error is how far the exact answer may be from that of the population, 95 % sure, if these people are "
+    "a simple random sample of it. Noise that is smaller costs little."
+)
+WEIGHTED_SAMPLE = (
+    "The sampling error is how far the exact answer may be from that of the population, 95 % sure, if people were "
+    "drawn independently and weights are one over their probabilities. Strata and clusters are not looked at: declare "
+    "a Design and ask sampling_errors(). Noise that is smaller costs little."
+)
 
 
 def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
     """Title, paragraphs and table of each section, the same for every form."""
     largest = _largest(found)
     at = f"at eps = {shown(largest)}"
-    is_paper = found.mechanism == "laplace"
+    weighing = found.weighing
+    is_paper = found.mechanism == "laplace" or weighing is not None  # or there is no noise of the paper to compare
     noise = ["noise95"] if is_paper else ["noise95", "laplace95"]
+    auto = AUTO if weighing is None else WEIGHTED
+    everybody = "One person moves" if weighing is None else "Somebody with the weight W moves"
     sections = [
         (
             f"{ANSWERS}, {at}",
             [
-                AUTO if found.mechanism == "auto" else f"Noise and risks are those of mechanism={found.mechanism!r}.",
+                *([] if weighing is None else [_weighed(weighing, largest)]),
+                auto if found.mechanism == "auto" else f"Noise and risks are those of mechanism={found.mechanism!r}.",
                 *([] if is_paper else [f"{PAPER}."]),
                 f"{found.rows:,} records, each taken for one person. LS / GS is how far one person could move this "
                 "very answer, against how far one could in any data: of Laplace noise, the share of eps that the most "
@@ -60,7 +80,7 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
                 "about who of the n is missing, also from 1/n: two worlds without one person each can lie farther "
                 "apart than LS, so it may be above the others. Worst case is the two-worlds risk of anybody in any "
                 "data, and the only one of these that may be published.",
-                "One person moves a count or a sum by all of GS in any data: they are always at the worst case.",
+                f"{everybody} a count or a sum by all of GS in any data: they are always at the worst case.",
             ],
             _top(found.answers, largest, ["column", "statistic", "n", "exposure", *RISK, *noise]),
         )
@@ -92,14 +112,39 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
                 "In brackets is the noise divided by the answer: from 1 on, a released number says little. If it is "
                 "too wide, declare narrower bounds, or spend more.",
                 *([] if is_paper else [f"{PAPER}, at the largest eps: with half the eps it is twice as wide."]),
-                "The sampling error is how far the exact answer may be from that of the population, 95 % sure, if "
-                "these people are a simple random sample of it. Noise that is smaller costs little.",
+                SAMPLE if weighing is None else WEIGHTED_SAMPLE,
                 "Losses add: of two answers with this eps, the worst case is that of twice the eps.",
             ],
             _bought(found.recommendation, found.units, with_paper=not is_paper),
         )
     )
     return sections
+
+
+def _weighed(weighing: Weighing, eps: float) -> str:
+    """Weights of the records, what trimming does to them, and the risks that they mean."""
+    stored, counted, largest = weighing.values, weighing.counted, weighing.largest
+    known = stored[~np.isnan(stored)]
+    said = (
+        f"Every record counts with its weight, {weighing.column}; the least and the largest value, of which everybody "
+        f"counts alike, are those of all records. Weights above W = {shown(largest)} are trimmed at it: "
+        f"{int((known > largest).sum()):,} of {len(known):,}."
+    )
+    if untrimmed := float(np.maximum(known[np.isfinite(known)], 0.0).sum()):
+        said += f" All together are {shown(100 * max(1 - float(counted.sum()) / untrimmed, 0.0))} % less by that."
+    if missing := len(stored) - len(known):
+        said += f" Without a weight are {missing:,} records, which are left out."
+    if negative := int((known < 0).sum()):
+        said += f" Below 0 are {negative:,} weights, which count as 0: see whether they are codes of missing ones."
+    if not counted.any():
+        return f"{said} No weight is above 0: answers are the middle of their bounds, or 0, and noise."
+    middle = float(np.median(counted))
+    half, most = (probability(float(posterior(eps * each / largest))) for each in (middle, float(counted.max())))
+    return (
+        f"{said} The noise is W over the mean weight, {shown(largest / float(counted.mean()))} times, that of answers "
+        f"without weights. At eps = {shown(eps)}, half of these people have a risk of at most {half}, since "
+        f"their weights are at most {shown(middle)}, and the one with the largest weight has {most}."
+    )
 
 
 def report(name: str, found: Exposure, origin: ReportOrigin | None = None) -> str:

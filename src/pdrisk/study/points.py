@@ -13,6 +13,7 @@ import pandas as pd
 
 from pdrisk._core.foreign import shown
 from pdrisk._core.risks.risk import METRICS, check_metric
+from pdrisk._core.surveys.weighted import WEIGHTED
 from pdrisk._model.plain import plain_label
 from pdrisk._pandas.requests.judged_requests import eps_values
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -260,7 +261,7 @@ def noise_and_risk(
 
 def unit_of(statistic: object, column: Hashable, units: Mapping[Hashable, str] | None) -> str:
     """The unit of an answer about a column, which is named beside it."""
-    name = str(statistic)
+    name = str(statistic).removeprefix(WEIGHTED)
     if name.startswith("count"):
         return "records"
     own = (units or {}).get(column)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pdrisk._answer.arithmetic.forms import Linear, Ratio, form_of
 from pdrisk._answer.arithmetic.measured import Measurements
@@ -87,6 +88,11 @@ class IncomeBins:
     def clean(self) -> FloatArray:
         """The numbers moved to at least 0, with the same totals."""
         return cleaned(self.numbers)
+
+    @property
+    def is_crowded(self) -> NDArray[np.bool_]:
+        """Whether one bin seems to hold more than half of the people of a row, shape (R,)."""
+        return np.asarray(self.clean.max(axis=1) > self.clean.sum(axis=1) / 2)
 
     def gini(self) -> Estimates:
         """Gini coefficients: without bias but for that of a quotient, with noise around clean bins, and their range.

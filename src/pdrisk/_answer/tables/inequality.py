@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from pdrisk._answer.answer import Answer
 from pdrisk._answer.arithmetic.income_estimates import Estimates, IncomeBins
@@ -94,6 +95,11 @@ class Inequality:
         answer = replace(answer, bins_clamp=True, index=index, measured=said_of([measured], bins.index))
         found = cls(answer.attach(bins), bins, line, counts, groups)
         return replace(found, table=found._table(MEASURE, {name: getattr(counts, name)() for name in of}))
+
+    @property
+    def is_crowded(self) -> NDArray[np.bool_]:
+        """Whether one bin seems to hold more than half of the people of a group, and of all: a row as in ``table``."""
+        return self._counts.is_crowded
 
     @own_errors
     def quantile(self, q: float | Sequence[float]) -> pd.DataFrame:

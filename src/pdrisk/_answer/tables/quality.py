@@ -17,7 +17,7 @@ from pdrisk._core.summary import FloatArray
 from pdrisk._model.plain import float_of, plain_number
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["quality", "rounded"]
+__all__ = ["DEVIATIONS", "bases", "deviations", "intervals", "quality", "rounded"]
 
 CLASSES: Final = ("A", "B", "C")
 DEVIATIONS: Final = 1.96  # of a normal variable in half of its 95 % interval
@@ -61,7 +61,7 @@ def quality(table: pd.DataFrame, limits: Sequence[float] = (0.1, 0.33)) -> pd.Se
     ['A', 'A', 'C']
     """
     good, fair = _limits(limits)
-    values, low, high = _intervals(table)
+    values, low, high = intervals(table)
     size = np.abs(values)
     share = np.divide((high - low) / 2, size, out=np.full(values.shape, np.inf), where=size > 0)
     codes: Any = np.where(share <= good, 0, np.where(share <= fair, 1, 2))
@@ -108,7 +108,7 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
     >>> bool((pdrisk.rounded(table)["value"] % 20 == 0).all())
     True
     """
-    base: Any = _bases(_deviations(table))
+    base: Any = bases(deviations(table))
     if "value" not in table:
         found = table.apply(lambda column: column)  # a copy with the same attrs
         for at in range(table.shape[1]):
@@ -129,7 +129,7 @@ def _limits(limits: Sequence[float]) -> tuple[float, float]:
     return good, fair
 
 
-def _intervals(table: pd.DataFrame) -> tuple[FloatArray, FloatArray, FloatArray]:
+def intervals(table: pd.DataFrame) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Values and ends of a table, of its shape."""
     _check(table)
     if "value" in table:
@@ -163,9 +163,9 @@ def _no_intervals() -> ParameterError:
     )
 
 
-def _deviations(table: pd.DataFrame) -> FloatArray:
+def deviations(table: pd.DataFrame) -> FloatArray:
     """Standard deviations of the noise of all numbers, of the table's shape; NaN where they are not known."""
-    values, low, high = _intervals(table)
+    values, low, high = intervals(table)
     half = (high - low).ravel() / 2
     found = np.where(np.isfinite(half), half, np.nan) / DEVIATIONS
     for at, measured in enumerate(measurements_of(table)):
@@ -176,7 +176,7 @@ def _deviations(table: pd.DataFrame) -> FloatArray:
     return found.reshape(values.shape)
 
 
-def _bases(deviation: FloatArray) -> FloatArray:
+def bases(deviation: FloatArray) -> FloatArray:
     """The largest 1, 2 or 5 times a power of ten that is at most half a standard deviation; 0 where there is none."""
     known = np.isfinite(deviation) & (deviation > 0)
     half = np.where(known, deviation, 1.0) / 2 * CLOSE

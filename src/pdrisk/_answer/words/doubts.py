@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pdrisk._answer import formatting
 from pdrisk._caller_frame import caller
@@ -23,7 +24,7 @@ from pdrisk.errors import DoubtfulReleaseWarning, NoisyReleaseWarning
 if TYPE_CHECKING:
     from pdrisk._answer.releasing import Released
 
-__all__ = ["warn_after", "warn_before", "warn_of_left_out"]
+__all__ = ["warn_after", "warn_before", "warn_of_crowded_bins", "warn_of_left_out"]
 
 HIDING = 10  # the largest eps that hides somebody
 LEFT_OUT = 0.01  # of the records: curators are warned if limits of rows or groups leave out more
@@ -45,6 +46,18 @@ def warn_after(releases: Sequence[Released], *, is_table: bool) -> None:
     if is_table:
         _warn_of_small(releases)
     _warn_of_ends(releases)
+
+
+def warn_of_crowded_bins(crowded: NDArray[np.bool_]) -> None:
+    """Warn of measures of inequality where noisy numbers say that most people of a group are in one bin, shape (G,)."""
+    if not crowded.any():
+        return
+    where = "" if len(crowded) == 1 else f" in {int(crowded.sum())} of {len(crowded)} groups"
+    _warn(
+        f"more than half of the people{where} seem to be in one income bin. The values take their incomes as spread "
+        "evenly in it, which nobody knows: look at low and high, which hold all that bins leave open. With narrower "
+        "bins there they are closer together."
+    )
 
 
 def _warn_of_noise(query: Query) -> None:
@@ -110,6 +123,8 @@ def _warn_of_width(releases: Sequence[Released]) -> None:
 
 def _warn_of_few(releases: Sequence[Released]) -> None:
     """Warn of order statistics of so few records that chance decides them, by a noisy number of records beside them."""
+    if len(releases) == 1:  # no order statistic tells the number of its own records
+        return
     few = []
     for each in releases:
         least = formatting.records_said_of(each.noisy.mechanism.rank95)

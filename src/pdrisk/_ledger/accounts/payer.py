@@ -205,6 +205,29 @@ class Payer:
                 return
         raise refusal
 
+    def preview(self, queries: Sequence[Query]) -> Policy:
+        """The rules that queries would be answered by, after recording that each was previewed; nothing is spent.
+
+        Raises
+        ------
+        PolicyError
+            If the owner's rules do not allow one of them. It is recorded.
+        """
+        asked = [question(query) for query in queries]
+        with self._writing() as account:
+            policy = account.rules().policy
+            for query, said in zip(queries, asked, strict=True):
+                try:
+                    check_policy(query, policy, name_of(query))
+                except PolicyError as error:
+                    refusal = error
+                    account.record("refused", {"question": said, "reason": str(refusal)})
+                    break
+                account.record("previewed", {"question": said})
+            else:
+                return policy
+        raise refusal
+
     def remembers(self, query: Query, data: Identity, origin: Origin) -> bool:
         """Whether the answer to a question is remembered, so that it costs nothing."""
         about = data.about(query, origin, self._budget)

@@ -14,11 +14,13 @@ __all__ = ["fitting", "price_of"]
 
 def price_of(query: Query, policy: Policy) -> Fraction:
     """The m^2 of a query, with that of the noisy numbers of people that decide what is withheld."""
-    return query.mu2 + _of_looks(query, policy)
+    looks = _of_looks(query, policy)
+    return query.mu2 + looks if looks else query.mu2
 
 
 def _of_looks(query: Query, policy: Policy) -> Fraction:
-    return sum(map(mu2_of_pure, policy.counted(query)), Fraction(0)) * query.times
+    counted = policy.counted(query)
+    return sum(map(mu2_of_pure, counted), Fraction(0)) * query.times if counted else Fraction(0)
 
 
 def fitting(query: Query, policy: Policy, of_several: bool, left: Fraction) -> tuple[Fraction, Fraction]:

@@ -19,6 +19,7 @@ EVENTS = {
     "data": "the data differ from before, by their content or by the owner's version=",
     "person": "the column that says who a person is was declared: by it, losses of people are told apart",
     "changed": "the data changed after their Dataset was made: nothing of them is remembered until it is made anew",
+    "previewed": "price and noise of a query were asked for: nothing paid, nothing read",
     "paid": "a query was paid for, before the data was read",
     "refused": "a query was refused: nothing paid, nothing read",
     "remembered": "a question that was paid for before got the same answer: nothing paid",

@@ -37,13 +37,16 @@ from pdrisk.engines.base import Reading
 from pdrisk.engines.numpy.influence import losses_of_line
 from pdrisk.errors import ParameterError
 
-__all__ = ["USUAL_EPS", "assessment", "individual_risk", "planned_epsilon"]
+__all__ = ["USUAL_EPS", "USUAL_STATISTICS", "assessment", "individual_risk", "planned_epsilon"]
 
 USUAL_EPS: Final = (0.1, 1)
+USUAL_STATISTICS: Final = ("mean", "median", "min", "max", "var")
 
 
 def assessment(frame: pd.DataFrame, columns: object, statistics: object, request: Request) -> pd.DataFrame:
     """Table with one row for each column, statistic, group and eps."""
+    if statistics is USUAL_STATISTICS and request.weighing is not None:  # weights have no other variance
+        statistics = [("var", {"ddof": 0}) if each == "var" else each for each in USUAL_STATISTICS]
     lines = lines_of_columns(frame, columns, statistics, request)
     if request.success is not None and request.eps is not USUAL_EPS:
         raise ParameterError("pass exactly one of eps= and success= (not both): what each answer costs is found by it.")

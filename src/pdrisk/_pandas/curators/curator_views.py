@@ -13,7 +13,7 @@ from pdrisk._ledger import Identity, check_curator
 from pdrisk._model.declared.aliases import Bounds, By, Eps, Keys, Where
 from pdrisk._model.design import Design
 from pdrisk._model.unit import People
-from pdrisk._pandas.curators.assess import USUAL_EPS, assessment, individual_risk, planned_epsilon
+from pdrisk._pandas.curators.assess import USUAL_EPS, USUAL_STATISTICS, assessment, individual_risk, planned_epsilon
 from pdrisk._pandas.curators.compare import Comparison, comparison
 from pdrisk._pandas.curators.hints import Hinting
 from pdrisk._pandas.requests.options import (
@@ -84,7 +84,7 @@ class CuratorViews(Hinting):
     def assess(
         self,
         columns: Hashable | list[Hashable],
-        statistics: Any = ("mean", "median", "min", "max", "var"),
+        statistics: Any = USUAL_STATISTICS,
         eps: Eps | Sequence[Eps] = USUAL_EPS,
         *,
         success: float | Sequence[float] | None = None,
@@ -101,7 +101,7 @@ class CuratorViews(Hinting):
         ----------
         columns : column or list of columns
         statistics : name, pair or list of these
-            As in ``["mean", ("quantile", {"q": 0.9}), ("var", {"ddof": 0})]``.
+            As in ``["mean", ("quantile", {"q": 0.9}), ("var", {"ddof": 0})]``. With weights the default has ``ddof=0``.
         eps : float or list of float
             Privacy losses to assess, in nats.
         success : float or list of float, optional
@@ -156,9 +156,10 @@ class CuratorViews(Hinting):
         Returns
         -------
         Comparison
-            A DataFrame with a row for each mechanism: ``mechanism eps noise95 worst_case two_worlds many_worlds
-            identifiability success``. NaN where a mechanism cannot reach the given number. ``picture()`` draws the
-            frontier.
+            A DataFrame with a row for each mechanism that can answer: ``mechanism eps noise95 worst_case two_worlds
+            many_worlds identifiability success``. Weighted statistics have mechanisms of their own, a single one but
+            for quantiles, and none of the others beside it. NaN where a mechanism cannot reach the given number.
+            ``picture()`` draws the frontier.
 
         Notes
         -----

@@ -7,6 +7,7 @@ import numbers
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -38,6 +39,7 @@ from pdrisk._model.query import (
 )
 from pdrisk._pandas.plans.plan_margins import planned_margins
 from pdrisk._pandas.plans.plan_tables import PlannedTable, planned_tables, reading
+from pdrisk._pandas.plans.plan_weights import PlannedWeights, planned_weights
 from pdrisk._pandas.plans.planned import allotted
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -66,6 +68,8 @@ def plan(
     step: int | None = None,
     interval: bool = False,
     clip: str | None = None,
+    weights: Hashable = None,
+    total_weight: float | None = None,
 ) -> Any:
     """Accuracy plan: the noise to expect of each question, from public facts alone, without data and without spending.
 
@@ -105,6 +109,13 @@ def plan(
     clip : "private", optional
         Clip the values of means and sums at points that half of their eps finds. This plan assumes evenly spread
         values, which are hardly clipped. With a long tail, clipping makes the noise narrower.
+    weights : column, optional
+        Weigh all questions but those about extremes, as in surveys. ``bounds`` has the largest weight W, ``{"income":
+        (0, 9000), "w": (0, 8)}``.
+    total_weight : float, optional
+        Needed with ``weights``: the sum of the weights of all ``n`` records, after trimming at W, as it is publicly
+        known, such as the size of the population. This plan assumes equal weights; the noise of others with this sum is
+        about the same.
 
     Returns
     -------
@@ -151,6 +162,10 @@ def plan(
             "margins= plans a table of a given eps, and needs groups={column: number of keys, ...}: with targets write "
             "margins in the options of the table."
         )
+    weighing = planned_weights(weights, total_weight, bounds, _whole("n", n, 0))
+    weight = None if weighing is None else weighing.mean
+    if weighing is not None and tables.named:
+        raise ParameterError("margins= plans questions without weights: plan each table of weighted ones by itself.")
     if targets or success is not None:
         common: dict[str, Any] = {
             "bounds": bounds,
@@ -159,18 +174,20 @@ def plan(
             "interval": interval,
             "clip": clip,
         }
+        ask = partial(_asked_alone, weighing=weighing)
         parts: list[PlannedTable] = []
         if isinstance(questions, Mapping) and targets:
             if (number := _whole("groups", cells, 1)) > 1:
                 common["by"] = number
-            parts = planned_tables(questions, _asked_alone, _whole("n", n, 0), common, _whole)
+            parts = planned_tables(questions, ask, _whole("n", n, 0), common, _whole, weight)
         else:
             size = _whole("n", n, 0) // _whole("groups", cells, 1)
-            parts = [PlannedTable.without_targets(*_joined(questions, bounds, mechanism, step, interval, clip), size)]
+            asked = _joined(questions, bounds, mechanism, step, interval, clip, weighing)
+            parts = [PlannedTable.without_targets(*asked, size, weight)]
         limit = None if success is None else checked_success(success)
         return allotted(parts, limit, None if eps is None else epsilon(eps))
     size = _whole("n", n, 0) // _whole("groups", cells, 1)
-    lines, releases = _joined(questions, bounds, mechanism, step, interval, clip)
+    lines, releases = _joined(questions, bounds, mechanism, step, interval, clip, weighing)
     share = epsilon(eps) / (max(releases) + 1)
     for line in lines:
         line.calibrated(share).check()
@@ -179,7 +196,7 @@ def plan(
         own = [lines[leads[release]] for release in releases]
         return planned_margins(lines, own, share, _whole("n", n, 0), columns, tables)
     return pd.DataFrame(
-        [_row(line, lines[leads[release]], share, size) for line, release in zip(lines, releases, strict=True)]
+        [_row(line, lines[leads[release]], share, size, weight) for line, release in zip(lines, releases, strict=True)]
     )
 
 
@@ -196,26 +213,33 @@ def _groups(groups: object) -> tuple[dict[Any, int] | None, object]:
 
 
 def _joined(
-    questions: object, bounds: object, mechanism: Any, step: object, interval: object, clip: object
+    questions: object,
+    bounds: object,
+    mechanism: Any,
+    step: object,
+    interval: object,
+    clip: object,
+    weighing: PlannedWeights | None,
 ) -> tuple[tuple[Line, ...], tuple[int, ...]]:
     """The lines of questions, and the number of the release that answers each."""
     asked = [
-        _line(column, each, bounds, mechanism, step, interval, clip) for column, each in questions_asked(questions)
+        _line(column, each, bounds, mechanism, step, interval, clip, weighing)
+        for column, each in questions_asked(questions)
     ]
     if not asked:
         raise ParameterError(f"questions lists nothing: pass one at least, such as {FORMS}.")
     return joined(asked, mechanism)
 
 
-def _asked_alone(question: object, options: Mapping[str, Any]) -> Iterator[Line]:
+def _asked_alone(question: object, options: Mapping[str, Any], weighing: PlannedWeights | None) -> Iterator[Line]:
     """The line of a question with a target, which has its own options."""
     column, statistic = _parsed(question)
-    own = [options.get(name) for name in ("bounds", "mechanism", "step", "interval", "clip")]
-    own[1], own[3] = options.get("mechanism", "auto"), options.get("interval", False)
-    yield _line(column, statistic, *own)
+    bounds, step, clip = (options.get(name) for name in ("bounds", "step", "clip"))
+    mechanism, interval = options.get("mechanism", "auto"), options.get("interval", False)
+    yield _line(column, statistic, bounds, mechanism, step, interval, clip, weighing)
 
 
-def _row(line: Line, lead: Line, share: Any, size: int) -> dict[str, Any]:
+def _row(line: Line, lead: Line, share: Any, size: int, weight: float | None) -> dict[str, Any]:
     """The plan of a line, of the records that its release is drawn from."""
     mechanism = line.calibrated(share)
     widest = mechanism.widest_noise95(size)
@@ -224,7 +248,7 @@ def _row(line: Line, lead: Line, share: Any, size: int) -> dict[str, Any]:
         "mechanism": line.mechanism,
         "eps": float(share),
         "n": size,
-        "noise95": float(mechanism.noise95(reading(lead, share, size))[0]),
+        "noise95": float(mechanism.noise95(reading(lead, share, size, weight))[0]),
         "noise95_widest": math.nan if widest is None else widest,
         "worst_case": float(posterior(float(share))),
         "success": mechanism.success,
@@ -239,13 +263,18 @@ def _line(
     step: object,
     interval: object,
     clip: object,
+    weighing: PlannedWeights | None,
 ) -> Line:
     check_step(step)
+    own = bounds.get(column) if isinstance(bounds, Mapping) else bounds
+    weighted = None if weighing is None else weighing.line(column, asked, own)
+    if weighing is not None and weighted is not None:
+        weighing.check(step, clip)
+        return answered_by(weighted, mechanism, joint=True, interval=interval)
     if isinstance(asked, Count):
         return answered_by(Line(column, asked, UNIT, None), mechanism, joint=True, interval=interval)
     if column is None:
         raise ParameterError(f"{asked.label} needs a column.")
-    own = bounds.get(column) if isinstance(bounds, Mapping) else bounds
     if own is None and asked.name == "proportion":
         own = (0, 1)
     if own is None:

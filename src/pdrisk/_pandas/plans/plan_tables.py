@@ -16,12 +16,14 @@ import pandas as pd
 from pdrisk._core.foreign import shown
 from pdrisk._core.statistics import Count, Sum, WholeSum
 from pdrisk._core.summary import Summary
+from pdrisk._core.surveys.weighted import SumOfWeights
 from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
 from pdrisk._model.arguments import checked_flag
 from pdrisk._model.joint import joined
 from pdrisk._model.plain import float_of
 from pdrisk._model.query import UNIT, Line, Query
 from pdrisk._model.unit import judged_people, judged_unit
+from pdrisk._model.weights import check_weighing
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -46,10 +48,15 @@ def eps_at(place: int) -> Fraction:
     return Fraction(1000 + digits) * Fraction(10) ** (decade - 9)
 
 
-def reading(lead: Line, eps: Fraction, size: int) -> Summary:
-    """Summary of so many values that are spread evenly between the bounds of a line."""
-    within = lead.universe or UNIT
-    frame = pd.DataFrame({lead.column: np.linspace(within.lo, within.hi, min(size, MOST_RECORDS))})
+def reading(lead: Line, eps: Fraction, size: int, weight: float | None = None) -> Summary:
+    """Summary of so many values that are spread evenly between the bounds of a line, each with the same weight."""
+    within, records = lead.universe or UNIT, min(size, MOST_RECORDS)
+    values = np.linspace(within.lo, within.hi, records)
+    if isinstance(lead.statistic, SumOfWeights):
+        values = np.full(records, weight)
+    frame = pd.DataFrame({lead.column: values})
+    if lead.other is not None:
+        frame[lead.other] = weight
     drawn = tuple(replace(lead, statistic=each) for each in lead.together) or (lead,)
     return FrameEngine(frame, stored=frame).read(Query(drawn, (eps,), releases=(0,) * len(drawn))).summaries[0]
 
@@ -70,6 +77,8 @@ class PlannedTable:
         Number of records of a group, and of groups.
     finer : PlannedTable or None
         Of a margin, the table whose groups add up to its own.
+    weight : float or None
+        That of each record, where questions are weighted.
     """
 
     name: str
@@ -78,12 +87,15 @@ class PlannedTable:
     size: int
     cells: int
     finer: PlannedTable | None = None
+    weight: float | None = None
     summaries: dict[Any, Summary] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def without_targets(cls, lines: tuple[Line, ...], releases: tuple[int, ...], size: int) -> PlannedTable:
+    def without_targets(
+        cls, lines: tuple[Line, ...], releases: tuple[int, ...], size: int, weight: float | None
+    ) -> PlannedTable:
         """Questions of which no noise is wanted, but their share of what there is."""
-        return cls("", Query(lines, (), releases=releases), (None,) * len(lines), size, 1)
+        return cls("", Query(lines, (), releases=releases), (None,) * len(lines), size, 1, weight=weight)
 
     @property
     def leads(self) -> tuple[int, ...]:
@@ -200,12 +212,17 @@ class PlannedTable:
         lead = self.query.lines[self.leads[self.query.releases[line]]]
         reads = lead.calibrated(eps).reads
         if reads not in self.summaries:
-            self.summaries[reads] = reading(lead, eps, self.size)
+            self.summaries[reads] = reading(lead, eps, self.size, self.weight)
         return self.summaries[reads]
 
 
 def planned_tables(
-    questions: Mapping[Any, Any], ask: Ask, n: int, common: Mapping[str, Any], whole: Callable[[str, object, int], int]
+    questions: Mapping[Any, Any],
+    ask: Ask,
+    n: int,
+    common: Mapping[str, Any],
+    whole: Callable[[str, object, int], int],
+    weight: float | None,
 ) -> list[PlannedTable]:
     """The tables of a plan with targets.
 
@@ -220,6 +237,8 @@ def planned_tables(
         Options of all.
     whole : callable
         Checks a whole number.
+    weight : float or None
+        That of each record, where questions are weighted.
     """
     found: list[PlannedTable] = []
     for key, said in questions.items():
@@ -240,12 +259,18 @@ def planned_tables(
                     f"{', '.join((*TARGETS, *OF_LINE))}. What holds for the whole table stands beside its questions."
                 )
         asked = {name: {**common, **own, **value} for name, value in inner.items()} or {key: {**common, **own}}
-        found += _of_one(str(key) if inner else "", asked, ask, n, {**common, **own}, whole)
+        found += _of_one(str(key) if inner else "", asked, ask, n, {**common, **own}, whole, weight)
     return found
 
 
 def _of_one(
-    name: str, asked: Mapping[Any, Mapping[str, Any]], ask: Ask, n: int, own: Mapping[str, Any], whole: Any
+    name: str,
+    asked: Mapping[Any, Mapping[str, Any]],
+    ask: Ask,
+    n: int,
+    own: Mapping[str, Any],
+    whole: Any,
+    weight: float | None,
 ) -> Iterator[PlannedTable]:
     lines: list[Line] = []
     wanted: list[tuple[str, float] | None] = []
@@ -258,6 +283,7 @@ def _of_one(
     by, number = _groups(own.get("by"), whole)
     records = whole("n", own.get("n", n), 0)
     people = judged_people(own.get("person"), own.get("per_person"), own.get("constant"))
+    check_weighing(joint, people.per_person, quotients=False)
 
     def table(columns: tuple[Hashable, ...], finer: PlannedTable | None) -> PlannedTable:
         cells = math.prod(number[column] for column in columns)
@@ -267,7 +293,7 @@ def _of_one(
         )  # fmt: skip
         query = Query(joint, (), releases=releases, unit=unit)
         titled = " by ".join(part for part in (name, ", ".join(str(each) for each in columns if each != "")) if part)
-        return PlannedTable(titled, query, tuple(wanted), records // cells, cells, finer)
+        return PlannedTable(titled, query, tuple(wanted), records // cells, cells, finer, weight)
 
     finest = table(by, None)
     yield finest

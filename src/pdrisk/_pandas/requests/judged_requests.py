@@ -89,7 +89,7 @@ def _check_margins(query: Query, request: Request) -> None:
         raise ParameterError(f"{option}= is about single tables: leave it out with margins=, or ask without margins.")
     for number, share in enumerate(query.line_shares):
         # The ratio of grid and sensitivity hardly depends on the universe, so one from the data can wait.
-        query.mechanism(number, eps=share * query.least_part).check()
+        query.mechanism(number, eps=share if query.margins is None else share * query.least_part).check()
 
 
 def _judged_at(

@@ -9,13 +9,18 @@ from functools import partial
 import pandas as pd
 
 from pdrisk._core.statistics import Count, Proportion, Statistic
-from pdrisk._core.surveys.weighted import SumOfWeights, Weighted, WeightedChange, WeightedQuantile, weighted
+from pdrisk._core.surveys.weighted import SumOfWeights, Weighted, WeightedChange, weighted
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.asked_groups import Source
 from pdrisk._model.columns import check_column
 from pdrisk._model.missing_arguments import all_given, missing_argument
 from pdrisk._model.query import UNIT, Line, answered_by, written
-from pdrisk._model.weights import interval_of_weights, no_weighted, no_weights_of_people
+from pdrisk._model.weights import (
+    interval_of_weights,
+    no_option,
+    no_weighted,
+    no_weights_of_people,
+)
 from pdrisk._pandas.requests.intervals import interval_of, judged_condition
 from pdrisk._pandas.requests.options import REPLACE, Request
 from pdrisk._pandas.requests.wave_options import line_of_change
@@ -49,17 +54,13 @@ def weighted_lines(
             partial(_of_values, frame, column, name, statistics, bounds, by_column=by_column),
         )
         lines = [_between(line, weights) for line in lines]
-    if request.interval and any(isinstance(line.statistic, WeightedQuantile) for line in lines):
-        raise ParameterError("weighted quantiles have no interval: leave interval= out, and look at rank95.")
-    return tuple(answered_by(line, request.mechanism, joint=joint) for line in lines)
+    return tuple(answered_by(line, request.mechanism, joint=joint, interval=request.interval) for line in lines)
 
 
 def _check_options(request: Request) -> None:
     """Refuse options that mean nothing for weighted answers."""
     if request.step is not None or request.clip is not None:
-        raise ParameterError(
-            f"{'step' if request.clip is None else 'clip'}= is not for weighted answers: leave it out."
-        )
+        raise no_option("step" if request.clip is None else "clip")
     if request.neighbours == REPLACE:
         raise ParameterError(
             'neighbours="replace-one" takes the number of rows as public, which weights are not: leave it out.'

@@ -12,7 +12,9 @@ import pandas as pd
 from pdrisk._answer.releasing import Asker, Results
 from pdrisk._answer.tables.answer_table import one_answer
 from pdrisk._answer.tables.inequality import MEASURES, Inequality
+from pdrisk._answer.words.doubts import warn_of_crowded_bins
 from pdrisk._core.foreign import shown
+from pdrisk._ledger import ledger_for
 from pdrisk._model.asked_groups import Groups
 from pdrisk._model.columns import check_column
 from pdrisk._model.groups.keys import MOST
@@ -27,7 +29,7 @@ from pdrisk._pandas.requests.judged_requests import check_given, groups_of
 from pdrisk._pandas.requests.options import Request
 from pdrisk._pandas.surveys.bins_as_groups import counted_in_bins, reached
 from pdrisk._pandas.surveys.histogram import asked_bins
-from pdrisk.errors import ColumnTypeError, ParameterError
+from pdrisk.errors import ColumnTypeError, NoisyReleaseWarning, ParameterError
 
 __all__ = ["income_bins"]
 
@@ -76,7 +78,14 @@ def income_bins(
         assert measured is not None
         return Inequality.of(table, measured, edges, share, measures)
 
-    return of_frame(query, engine, answer, asker)
+    found: Inequality = of_frame(query, engine, answer, asker)
+    if any(each in SHARES for each in measures):
+        try:
+            warn_of_crowded_bins(found.is_crowded)
+        except NoisyReleaseWarning:  # where warnings are errors: what a ledger paid for is not lost for that
+            if ledger_for(asker.ledger) is None:
+                raise
+    return found
 
 
 def _listed(by: Groups | None, number: int) -> list[Any]:

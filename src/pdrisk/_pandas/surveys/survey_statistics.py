@@ -191,7 +191,7 @@ class SurveyStatistics(Statistics):
             of a random sample of ``n`` records), ``n``, and ``weight``, the sum of the weights.
         """
         self._check_curator("sampling_errors()")
-        if statistic not in ("mean", "proportion", "sum"):
+        if not isinstance(statistic, str) or statistic not in ("mean", "proportion", "sum"):
             raise ParameterError('sampling_errors knows "mean", "proportion" and "sum".')
         given = {"bounds": bounds, "where": where, "by": by, "keys": keys, "weights": weights, "rows": rows}
         return sampling_errors(self, column, statistic, {n: each for n, each in given.items() if each is not None})

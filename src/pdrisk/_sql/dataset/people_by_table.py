@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from pdrisk._pandas.requests.declared import declarations, declarations_of
 from pdrisk._sql.dataset.dataset_tables import Given
 from pdrisk._sql.select.select_people import PeopleAsked
 from pdrisk._sql.syntax.pieces import lowered
+from pdrisk._sql.tables.declared_links import Links, checked_links
 from pdrisk.errors import ParameterError
 
 __all__ = ["OfTables", "declared_in", "of_tables", "people_given"]
@@ -34,12 +35,14 @@ class OfTables:
     columns, constant : dict by table
     one_row : frozenset of str
         The tables, in lower case, that have one row a person.
+    links : mapping of str to tuple of DeclaredLink
     """
 
     people: People
     columns: Mapping[str, tuple[Hashable, ...]]
     constant: Mapping[str, tuple[Hashable, ...]]
     one_row: frozenset[str]
+    links: Links = field(default_factory=dict)
 
     def asked(self, asked: PeopleAsked) -> PeopleAsked:
         """People of a call, from its options and the declarations."""
@@ -50,7 +53,7 @@ class OfTables:
         said = asked.constant if asked.constant is not None else constant
         way = None if asked.known.per_person == ONE else asked.known.per_person  # that of each table
         known = replace(asked.known, columns=(), per_person=way, constant=(), rows=None, joined_on=())
-        return replace(asked, person=columns, constant=said, known=known, one_row=self.one_row)
+        return replace(asked, person=columns, constant=said, known=known, one_row=self.one_row, links=self.links)
 
     def beside(self, name: str, people: People) -> OfTables:
         """The same with one more table of these people; a public one if it has no id columns."""
@@ -67,7 +70,13 @@ class OfTables:
 
 
 def of_tables(
-    given: Given, public: frozenset[str], person: object, per_person: object, constant: object, unit_label: object
+    given: Given,
+    public: frozenset[str],
+    person: object,
+    per_person: object,
+    constant: object,
+    unit_label: object,
+    links: object = None,
 ) -> OfTables:
     """Declared people in several tables.
 
@@ -78,20 +87,22 @@ def of_tables(
     """
     names = {lowered(name): name for name in given.names}
     private = {name: names[name] for name in names if name not in public}
+    linked = checked_links(links, person)
+    _check_links(linked, given, private)
 
     def by_table(option: str, said: object, *, needed: bool) -> dict[str, object]:
         if not isinstance(said, Mapping):
-            return {} if said is None else dict.fromkeys(private, said)
+            return {} if said is None else {name: said for name in private if not (needed and name in linked)}
         found = {lowered(str(name)): value for name, value in said.items()}
         if unknown := sorted(set(found) - set(private)):
             raise ParameterError(
                 f"{option}= names {unknown[0]}, which is no table of people here."
                 f"{did_you_mean(unknown[0], list(private))}"
             )
-        if needed and (missing := sorted(set(private) - set(found))):
+        if needed and (missing := sorted(set(private) - set(found) - set(linked))):
             raise ParameterError(
                 f"person= says nothing of table {private[missing[0]]}: name the columns that say who a person is "
-                "there, or the table in public= if nobody is in it."
+                "there, the table in public= if nobody is in it, or in links= what leads from it to people."
             )
         return found
 
@@ -108,9 +119,9 @@ def of_tables(
     }
     if not isinstance(constant, Mapping):
         same = {name: tuple(c for c in each if c in given.columns(private[name])) for name, each in same.items()}
-    for name in columns:
+    for name in {**columns, **same}:
         there = given.columns(private[name])
-        for column in (*columns[name], *same.get(name, ())):
+        for column in (*columns.get(name, ()), *same.get(name, ())):
             if column not in there:
                 raise unknown_column(column, there)
     ways = by_table("per_person", per_person, needed=False)
@@ -124,7 +135,22 @@ def of_tables(
         {private[name]: each for name, each in columns.items()},
         {private[name]: each for name, each in same.items() if each},
         one_row,
+        linked,
     )
+
+
+def _check_links(links: Links, given: Given, private: Mapping[str, str]) -> None:
+    """Refuse links between tables or columns that a Dataset does not have; its public tables are not looked at."""
+    for name, listed in links.items():
+        for table, columns in ((name, listed[0].columns), (listed[0].parent, listed[0].key)):
+            if lowered(table) not in private:
+                raise ParameterError(
+                    f"links= names {table}, which is no table of people here.{did_you_mean(table, list(private))}"
+                )
+            there = given.columns(private[lowered(table)])
+            for column in columns:
+                if lowered(column) not in {lowered(str(each)) for each in there}:
+                    raise unknown_column(column, there)
 
 
 def declared_in(

@@ -18,8 +18,10 @@ ABOUT_RECORDS = (
     "window functions (OVER) give one value per record: write an aggregate with GROUP BY instead, over which windows "
     "may stand, as in SUM(COUNT(*)) OVER ()"
 )
+_SPREADS = frozenset({"stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop"})
 #: Aggregates of noisy values: those that no value can stop.
-PLAIN = frozenset({"count", "count_star", "sum", "avg", "mean", "min", "max", "median"})
+PLAIN = frozenset({"count", "count_star", "sum", "avg", "mean", "min", "max", "median"}) | _SPREADS
+_SQUARED = 1e150  # DuckDB stops at squares that are no floats
 MAP_OF_COUNTS: Final = "Map of counts"  # which no query can write: parsers give names in lower case
 MAPS: Final = "maps"  # the kind of what it gives
 AGGREGATED = PLAIN | {MAP_OF_COUNTS}
@@ -52,6 +54,7 @@ def aggregated(name: str, arguments: Sequence[Expression], distinct: bool = Fals
         codes = f"list(CASE WHEN {value.uncut} IS NULL THEN -1 ELSE coalesce(code, -1) END)"
         return Expression(sql, NUMBER, "DOUBLE", range=lies, uncut=sql, tree=(name, sql, codes, value.tree))
     sql = value.double if value.kind == NUMBER else value.sql
+    sql = f"CASE WHEN abs({sql}) < {_SQUARED} THEN {sql} END" if name in _SPREADS else sql
     sql = f"{name}({'DISTINCT ' * distinct}{sql})"
     if name == "count":
         return Expression(sql, NUMBER, "BIGINT", span=(0, 2**40))

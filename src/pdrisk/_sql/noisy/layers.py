@@ -17,22 +17,23 @@ from pdrisk._sql.expressions.windows import AGGREGATED, MAP_OF_COUNTS
 from pdrisk._sql.noisy.distinct import each_once, with_numbers, without_means_of_different
 from pdrisk._sql.noisy.grouping_sets import unfolded
 from pdrisk._sql.noisy.histograms import HISTOGRAM, without_histogram
-from pdrisk._sql.noisy.noisy_scope import Computed, Values, looks_around
+from pdrisk._sql.noisy.noisy_scope import Computed, Sides, Values, looks_around
 from pdrisk._sql.relations.from_clause import Ctes, seen_by
 from pdrisk._sql.relations.group_by_person import positional
 from pdrisk._sql.relations.row_scope import starred
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import Expression, lowered
-from pdrisk._sql.syntax.tree import Cte, Nothing, Select, Star, Subquery, Table, Union
+from pdrisk._sql.syntax.tree import Beside, Cte, From, Join, Nothing, Select, Star, Subquery, Table, Union
 from pdrisk._sql.tables.settings import Settings
 from pdrisk.errors import ParameterError
 
-__all__ = ["NOISY", "Layer", "Layered", "aggregates", "layer_over", "layered", "tail"]
+__all__ = ["NOISY", "Layer", "Layered", "Over", "aggregates", "inner_of", "layer_over", "layered", "leaves", "tail"]
 
 NOISY = "noisy"  # the table of noisy values, where there are no people
 OWN_NAME = re.compile(r"[kv]\d+")  # of its columns, which stay what they are in all layers
 IsByPerson = Callable[[Select, Ctes], bool]
+IsPublic = Callable[[Table], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Layered:
     @property
     def is_put_together(self) -> bool:
         """Whether the innermost SELECT reads no people itself, but noisy rows of others or nothing."""
-        return isinstance(self.core.source, Union | Nothing)
+        return isinstance(self.core.source, Union | Beside | Nothing)
 
     @property
     def counted(self) -> str:
@@ -172,7 +173,7 @@ def _where(condition: str) -> str:
     return f" WHERE {condition}" if condition else ""
 
 
-def layered(select: Select, is_by_person: IsByPerson) -> Layered:
+def layered(select: Select, is_by_person: IsByPerson, is_public: IsPublic) -> Layered:
     """The innermost SELECT of a SELECT, and the SELECTs over it.
 
     Parameters
@@ -180,16 +181,26 @@ def layered(select: Select, is_by_person: IsByPerson) -> Layered:
     select : Select
     is_by_person : callable
         Whether a subquery, which sees these CTEs, groups by the person: it belongs to what is read.
+    is_public : callable
+        Whether nobody is in a table.
     """
     ctes, over = seen_by(select, {}), []
     while True:
+        if isinstance(select.source, Join) and _are_noisy(select.source, ctes, is_by_person, is_public):
+            if select.sets is not None:
+                raise ParameterError(
+                    "GROUPING SETS, ROLLUP and CUBE over joined tables of noisy values are refused: group by all "
+                    "columns, or write them into the inner SELECT."
+                )
+            select = replace(select, source=Beside(select.source))
+            break
         if select.sets is not None:
             select = unfolded(select)
-        below_ = _below(select, ctes)
-        if below_ is None or not _aggregates(*below_[:2], is_by_person):
+        below_ = inner_of(select.source, ctes)
+        if below_ is None or not _aggregates(*below_[:2], is_by_person, is_public):
             if (counted := without_histogram(select)) is select:
                 break
-            below_ = _below(counted, ctes)
+            below_ = inner_of(counted.source, ctes)
             if below_ is not None and is_by_person(*below_[:2]):
                 raise ParameterError("HISTOGRAM by the person would count each person alone: leave the person out.")
             select = counted
@@ -197,7 +208,7 @@ def layered(select: Select, is_by_person: IsByPerson) -> Layered:
         inner, seen, names, columns = below_
         over.append(Over(select, names, columns))
         select, ctes = inner, seen
-    if isinstance(select.source, Union | Nothing):
+    if isinstance(select.source, Union | Beside | Nothing):
         return Layered(select, ctes, (Over(select, (), ()), *reversed(over)))
     select = without_means_of_different(with_numbers(select))
     if aggregates(select):
@@ -206,9 +217,9 @@ def layered(select: Select, is_by_person: IsByPerson) -> Layered:
     return Layered(select, ctes, tuple(reversed(over)))
 
 
-def _below(select: Select, ctes: Ctes) -> tuple[Select, Ctes, tuple[str, ...], tuple[str, ...]] | None:
-    """Subquery in FROM, the CTEs it sees, and the names of it and its columns there."""
-    match select.source:
+def inner_of(item: From, ctes: Ctes) -> tuple[Select, Ctes, tuple[str, ...], tuple[str, ...]] | None:
+    """Subquery or CTE in FROM, the CTEs it sees, and the names of it and its columns there."""
+    match item:
         case Subquery(inner, alias, columns):
             return inner, seen_by(inner, ctes), (alias,) if alias else (), columns
         case Table((name,), alias, columns) if lowered(name) in ctes:
@@ -218,18 +229,36 @@ def _below(select: Select, ctes: Ctes) -> tuple[Select, Ctes, tuple[str, ...], t
     return None
 
 
-def _aggregates(select: Select, ctes: Ctes, is_by_person: IsByPerson) -> bool:
+def _aggregates(select: Select, ctes: Ctes, is_by_person: IsByPerson, is_public: IsPublic) -> bool:
     """Whether a subquery gives noisy values."""
     if isinstance(select.source, Union):
         if select.source.grouped_by is not None:  # GROUPING SETS of people sum over them, too
             return True
-        return all(_aggregates(part, seen_by(part, ctes), is_by_person) for part in select.source.parts)
+        return all(_aggregates(part, seen_by(part, ctes), is_by_person, is_public) for part in select.source.parts)
     if isinstance(select.source, Nothing):
+        return True
+    if isinstance(select.source, Join) and _are_noisy(select.source, ctes, is_by_person, is_public):
         return True
     if aggregates(select):
         return not is_by_person(select, ctes)
-    inner = _below(select, ctes)
-    return inner is not None and _aggregates(*inner[:2], is_by_person)
+    inner = inner_of(select.source, ctes)
+    return inner is not None and _aggregates(*inner[:2], is_by_person, is_public)
+
+
+def leaves(item: From) -> Iterator[From]:
+    """Tables and subqueries that a join joins, from left to right."""
+    if isinstance(item, Join):
+        yield from leaves(item.left)
+        yield from leaves(item.right)
+    else:
+        yield item
+
+
+def _are_noisy(join: Join, ctes: Ctes, is_by_person: IsByPerson, is_public: IsPublic) -> bool:
+    """Whether a join is one of noisy values, which only public tables may stand beside."""
+    found = [(leaf, inner_of(leaf, ctes)) for leaf in leaves(join)]
+    rest = [leaf for leaf, inner in found if inner is None or not _aggregates(*inner[:2], is_by_person, is_public)]
+    return len(rest) < len(found) and all(isinstance(leaf, Table) and is_public(leaf) for leaf in rest)
 
 
 def aggregates(select: Select) -> bool:
@@ -239,11 +268,12 @@ def aggregates(select: Select) -> bool:
     return select.groups != () or select.having is not None or any(_has_aggregate(node) for node in nodes)
 
 
-def layer_over(layer: Layer, over: Over, settings: Settings) -> Layer:
-    """SELECT over another one's columns, as SQL."""
+def layer_over(layer: Layer, over: Over, settings: Settings, sides: Sides = ()) -> Layer:
+    """SELECT over another one's columns, as SQL; ``sides`` are the names and columns of tables that were joined."""
     if over.select.members:
         raise ParameterError(
-            "IN (SELECT ...) and EXISTS over noisy values are refused: write them into the inner SELECT."
+            "IN (SELECT ...), EXISTS, INTERSECT and EXCEPT over noisy values are refused: write them into the inner "
+            "SELECT, or SEMI JOIN and ANTI JOIN."
         )
     select, below_ = over.select, layer.exposed
     if select.distinct and aggregates(select):
@@ -253,7 +283,7 @@ def layer_over(layer: Layer, over: Over, settings: Settings) -> Layer:
     labels = [*over.columns, *(label for label, _ in below_[len(over.columns) :])]
     columns = [(label, value) for label, (_, value) in zip(labels, below_, strict=True)]
     named = {lowered(alias): item for item, alias in select.items if alias and not isinstance(item, Star)}
-    rows = Values(columns, over.names, named, settings)
+    rows = Values(columns, over.names, named, settings, sides=sides)
     where = "" if select.where is None else truth(text(select.where, rows), "WHERE").condition
     groups = _groups(select, rows)
     if rows.windows:
@@ -264,7 +294,7 @@ def layer_over(layer: Layer, over: Over, settings: Settings) -> Layer:
     items: list[tuple[str, Expression]] = []
     for item, alias in select.items:
         if isinstance(item, Star):
-            starred_ = starred(item, columns, over.names, lambda node: text(node, scope))
+            starred_ = starred(item, *rows.starred(item.table), lambda node: text(node, scope))
             items += starred_ if groups is None else _grouped(starred_, groups)
         else:
             items.append((alias or heading(item), text(item, scope)))
@@ -302,7 +332,7 @@ def _groups(select: Select, rows: Values) -> list[Expression] | None:
         found: list[Expression] = []
         for item, _ in select.items:
             if isinstance(item, Star):
-                found += [value for _, value in starred(item, rows.columns, rows.names, lambda node: text(node, rows))]
+                found += [value for _, value in starred(item, *rows.starred(item.table), lambda node: text(node, rows))]
             else:
                 found.append(text(item, rows))
         return _each_once(found)

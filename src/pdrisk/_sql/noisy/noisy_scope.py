@@ -16,9 +16,10 @@ from pdrisk._sql.syntax.pieces import Expression, lowered
 from pdrisk._sql.tables.settings import Settings
 from pdrisk.errors import ParameterError
 
-__all__ = ["Columns", "Computed", "Values", "column_of", "looks_around"]
+__all__ = ["Columns", "Computed", "Sides", "Values", "column_of", "looks_around"]
 
 Columns = Sequence[tuple[str, Expression]]
+Sides = Sequence[tuple[tuple[str, ...], Columns]]  # of a join, the names and columns of each table
 Computed = dict[str, Any]  # SQL of columns that are computed below, with the tree of each
 
 
@@ -41,6 +42,7 @@ class Values:
     hidden: frozenset[str] = frozenset()
     aggregated: Computed = field(default_factory=dict)
     windows: Computed = field(default_factory=dict)
+    sides: Sides = ()
     of_people = False
     untyped = frozenset[str]()
     numbers = frozenset[str]()
@@ -77,7 +79,19 @@ class Values:
             return arithmetic(node, self)
         return self._column(node, alias)
 
+    def starred(self, table: str) -> tuple[Columns, tuple[str, ...]]:
+        """Columns of ``table.*``, or of all, with the names that may stand before them."""
+        found = [side for side in self.sides if table and lowered(table) in map(lowered, side[0])]
+        return (found[0][1], found[0][0]) if len(found) == 1 else (self.columns, self.names)
+
+    def named(self, name: str) -> Expression:
+        """A column by its name; fails as an unknown one does."""
+        return self._column(Column(name))
+
     def _column(self, node: Column, alias: str = "") -> Expression:
+        if self.sides and len(node.qualifiers) == 1:
+            columns, names = self.starred(node.qualifiers[0])
+            return replace(self, columns=columns, names=names, sides=())._column(node)
         name, qualifiers, own = (
             lowered(node.name),
             tuple(map(lowered, node.qualifiers)),

@@ -1,17 +1,52 @@
-"""Weighted means as people write them in SQL, ``SUM(w * y) / SUM(w)``: one release instead of a quotient of two."""
+"""Weighted aggregates as people write them: ``SUM(w * y) / SUM(w)``, and functions without a column of weights."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 
-from pdrisk._model.nodes import Call, Cast, Constant, Node, Operation, below
+from pdrisk._model.nodes import Call, Cast, Column, Constant, Node, Operation, below
 from pdrisk._sql.noisy.distinct import rewritten
+from pdrisk._sql.syntax.aggregate_functions import AGGREGATES, WEIGHTED_QUANTILE
 from pdrisk._sql.syntax.tree import Select, Star
 
-__all__ = ["with_weighted_means"]
+__all__ = ["no_weights", "with_weighted_means", "with_weights_of_design"]
 
 EXACT = ("DOUBLE", "FLOAT8")  # types of casts that leave numbers what they are here, where all are DOUBLE
 Weighing = tuple[Node, Node, Node | None]  # the values, their weights, and a FILTER
+
+
+def no_weights() -> Hashable:
+    """The column of weights where there is no design."""
+    return None
+
+
+def with_weights_of_design(select: Select, weights: Callable[[], Hashable]) -> Select:
+    """SELECT in which ``dp_weighted_mean(y)``, and functions like it, have a design's weights as second argument.
+
+    ``weights`` gives their column. It is called only where they are asked for, as it may have to connect to a server.
+    """
+
+    def change(node: Node) -> Node | None:
+        if not isinstance(node, Call) or not node.arguments:
+            return None
+        kind = AGGREGATES.get(node.name)
+        if kind is None or not kind.is_weighted or _has_weights(node, of_quantile=kind.statistic == WEIGHTED_QUANTILE):
+            return None
+        if (column := weights()) is None:
+            return None
+        first, *rest = node.arguments
+        names = node.names and (node.names[0], "", *node.names[1:])
+        return replace(node, arguments=(first, Column(str(column)), *rest), names=names)
+
+    return rewritten(select, change)
+
+
+def _has_weights(call: Call, *, of_quantile: bool) -> bool:
+    """Whether a call names the column of its weights: its second argument, unless that is an option or the quantile."""
+    if len(call.arguments) < 2 or (call.names and call.names[1]):
+        return False
+    return not (of_quantile and isinstance(call.arguments[1], Constant))
 
 
 def with_weighted_means(select: Select) -> Select:

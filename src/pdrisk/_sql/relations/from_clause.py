@@ -15,6 +15,7 @@ from pdrisk._model.nodes import Column, Constant, Node
 from pdrisk._sql.relations.commas import crossed, listed_by_comma
 from pdrisk._sql.relations.group_by_person import aggregates_rows, by_person, grouped_by_person
 from pdrisk._sql.relations.joins import conjuncts, joined, kept_by, member_condition
+from pdrisk._sql.relations.links import linked
 from pdrisk._sql.relations.row_numbers import has_windows, limited, numbered
 from pdrisk._sql.relations.row_scope import (
     Relation,
@@ -30,7 +31,20 @@ from pdrisk._sql.relations.unions import united
 from pdrisk._sql.relations.written_out import owners_of
 from pdrisk._sql.syntax.pieces import Expression, lowered
 from pdrisk._sql.syntax.refusals import NO_FROM
-from pdrisk._sql.syntax.tree import Cte, File, From, Join, Membership, Nothing, Select, Star, Subquery, Table, Union
+from pdrisk._sql.syntax.tree import (
+    Beside,
+    Cte,
+    File,
+    From,
+    Join,
+    Membership,
+    Nothing,
+    Select,
+    Star,
+    Subquery,
+    Table,
+    Union,
+)
 from pdrisk._sql.tables.catalog import CatalogEntry
 from pdrisk._sql.tables.server_sources import SourcesElsewhere
 from pdrisk._sql.tables.source import Source
@@ -38,7 +52,7 @@ from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.parse import parsed
 from pdrisk.errors import ParameterError
 
-__all__ = ["Ctes", "is_by_person", "relation_of", "seen_by"]
+__all__ = ["Ctes", "is_by_person", "public_table", "relation_of", "seen_by"]
 
 _UNNAMED = "(an expression without a name)"
 DEEPEST = 50  # subqueries in subqueries: a view may name itself
@@ -47,6 +61,15 @@ DEEPEST = 50  # subqueries in subqueries: a view may name itself
 def relation_of(select: Select, sources: Sources, ctes: Ctes | None = None) -> Relation:
     """Relation of a query's FROM, before its own WHERE; ``ctes`` are those it sees as a part of another."""
     return _from(select, sources, seen_by(select, {}) if ctes is None else ctes, None, 0)
+
+
+def public_table(table: Table, sources: Sources) -> Relation | None:
+    """Relation of a stored table that nobody is in; None of others, and of what is no table."""
+    try:
+        found = _relation(table, sources, {}, None, 0, ())
+    except ParameterError:  # which comes again where it is read
+        return None
+    return found if found.source.public and found.owners is None else None
 
 
 def is_by_person(select: Select, sources: Sources, ctes: Ctes) -> bool:
@@ -131,20 +154,21 @@ def _relation(
                 inner = _rowwise(cte.select, sources, outer, home, depth)
                 return _renamed(_renamed(inner, path, cte.columns), (alias,) if alias else path, columns)
             return _renamed(_stored(path, sources, home, depth), (alias,) if alias else (), columns)
-        case Nothing():
+        case Nothing() | Beside():
             raise ParameterError(f"{NO_FROM}.")
 
 
 def _stored(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:
-    """A frame, file, table or view by its name, with what is declared for it."""
+    """A frame, file, table or view by its name, with what is declared for it and the people that its links lead to."""
     found = _found(path, sources, home, depth)
-    if home is not None or len(path) > 1:
+    if home is None and len(path) == 1:
+        said = sources.declared.get(lowered(path[0]))
+        found = found if said is None else replace(found, source=replace(found.source, declared=said))
+        if sources.tables is not None:
+            found = _renamed(replace(found, source=replace(found.source, asked_as=path[0])), path, ())
+    if home is not None and sources.tables is not None:  # inside a view, where a Dataset's names mean nothing
         return found
-    said = sources.declared.get(lowered(path[0]))
-    found = found if said is None else replace(found, source=replace(found.source, declared=said))
-    if sources.tables is None:
-        return found
-    return _renamed(replace(found, source=replace(found.source, asked_as=path[0])), path, ())
+    return linked(found, path[-1], sources, lambda other: _stored(other, sources, None, depth + 1))
 
 
 def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:

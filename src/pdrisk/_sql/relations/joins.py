@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from pdrisk._model.nodes import Column, Node, Operation, below
 from pdrisk._relations.owners import PUBLIC, Owners
@@ -53,11 +54,14 @@ class _On:
         What of the first relation equals something of the second.
     conditions : tuple of Condition
         What else holds.
+    once : {"", "left", "right"}
+        Of which relation each row matches one of the other at most: the one that has the link.
     """
 
     parts: frozenset[int]
     equal: tuple[tuple[Expression, Expression], ...]
     conditions: tuple[Condition, ...]
+    once: str = ""
 
 
 def conjuncts(node: Node | None) -> list[Node]:
@@ -243,6 +247,7 @@ def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source)
     """Relation of the join, with the columns of the first."""
     ours, theirs = left.owners, right.owners
     assert ours is not None and theirs is not None
+    on = _through_links(on, left, right)
     kept = how in ("SEMI", "ANTI")
     source = replace(
         merged,
@@ -257,6 +262,29 @@ def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source)
     )
     inside = (*left.inside, *_shown(right, on, how))
     return replace(left, source=source, owners=_owners(left, right, on, how), inside=inside)
+
+
+def _through_links(on: _On, left: Relation, right: Relation) -> _On:
+    """The same with people's ids equal where the columns of a link are.
+
+    Of keys that are unique, this changes nothing. Of others it keeps each row that of one person.
+    """
+    ours, theirs = left.owners, right.owners
+    assert ours is not None and theirs is not None
+    equal = {(own.column, other.column) for own, other in on.equal}
+    pairs = [
+        (one, other)
+        for one, other in product(ours.links, theirs.links)
+        if one.of == other.of
+        and (one.is_link or other.is_link)
+        and set(zip(one.columns, other.columns, strict=True)) <= equal
+    ]
+    if not pairs or len(ours.key) != len(theirs.key):
+        return on
+    for first, second in zip(ours.key, theirs.key, strict=True):
+        check_alike(left, first, right, second)
+    has_left, has_right = (any(pair[at].is_single for pair in pairs) for at in (0, 1))
+    return replace(on, parts=frozenset(range(len(ours.key))), once="left" if has_right else "right" if has_left else "")
 
 
 def _shown(right: Relation, on: _On, how: str) -> tuple[Condition, ...]:
@@ -290,20 +318,33 @@ def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
         found = theirs.times(factor).with_constant(left.source.columns)
     elif on.parts != frozenset(range(len(ours.key))):
         equal = " AND ".join(f"{own} = {other}" for own, other in zip(ours.key, theirs.key, strict=True))
+        linked = any(each.is_link for each in (*ours.links, *theirs.links))
+        advice = " Tables with links= are joined on the columns of a link, one step after the other." if linked else ""
         raise ParameterError(
             f"{left.source.name} and {right.source.name} are joined on something else than who a person is, so that "
             f"others would decide how often somebody counts: write ON {equal} (or USING), joined with more by AND, "
-            "between the columns as they are stored; or declare a table without people in it with public=."
+            f"between the columns as they are stored; or declare a table without people in it with public=.{advice}"
         )
     elif kept:
         return ours
     else:
-        found = ours.times(theirs.most, is_proven=theirs.is_proven)
-        if ours.most == 1 and theirs.extra:
-            found = replace(found, extra=theirs.extra)
+        found = _multiplied(ours, theirs, on, is_optional=optional)
         if not optional or not on.conditions:  # else of one person's rows some may have found others
             found = replace(found, constant=found.constant | theirs.constant)
     return found
+
+
+def _multiplied(ours: Owners, theirs: Owners, on: _On, *, is_optional: bool) -> Owners:
+    """Owners of a join on the person: of each one's rows all pairs, or one for each row that links to the other."""
+    if on.once == "left":
+        found, others = ours.times(1), theirs.times(None)
+    elif on.once == "right" and not is_optional:
+        found, others = replace(theirs.times(1), key=ours.key, constant=ours.constant), ours.times(None)
+    else:
+        found, others = ours.times(theirs.most, is_proven=theirs.is_proven), theirs.times(None)
+        if ours.most == 1 and theirs.extra:
+            found = replace(found, extra=theirs.extra)
+    return replace(found, links=(*found.links, *others.links))
 
 
 def _with_one_key(found: Relation, left: Relation, right: Relation) -> Relation:

@@ -123,6 +123,11 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
             frozenset(renamed(owners.constant)),
             frozenset(renamed(owners.numbers)),
             owners.is_proven,
+            tuple(
+                each._replace(columns=renamed(each.columns))
+                for each in owners.links
+                if set(map(quoted, each.columns)) <= set(columns.names)
+            ),
         ),
         inside=(
             *relation.inside,

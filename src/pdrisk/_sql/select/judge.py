@@ -6,7 +6,7 @@ shown to a DuckDB without people first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -30,9 +30,10 @@ from pdrisk._sql.expressions.resolved import resolved
 from pdrisk._sql.expressions.where_values import Limit
 from pdrisk._sql.expressions.windows import ABOUT_RECORDS
 from pdrisk._sql.noisy.layers import Layer, Layered, aggregates, layer_over, layered, tail
-from pdrisk._sql.noisy.weighted_means import with_weighted_means
+from pdrisk._sql.noisy.quantile_idioms import check_quantiles
+from pdrisk._sql.noisy.weighted_means import no_weights, with_weighted_means, with_weights_of_design
 from pdrisk._sql.relations.day_keys import on_days
-from pdrisk._sql.relations.from_clause import is_by_person, relation_of
+from pdrisk._sql.relations.from_clause import is_by_person, public_table, relation_of
 from pdrisk._sql.relations.group_keys import Grouping, keys_given
 from pdrisk._sql.relations.row_numbers import limited
 from pdrisk._sql.relations.row_scope import Condition, Rows, aliases_of, condition, within_where
@@ -66,7 +67,13 @@ NOBODY = People()
 
 
 def judged(
-    select: Select, sources: Sources, *, bounds: object, people: PeopleAsked = NOBODY_KNOWN, **asked: Any
+    select: Select,
+    sources: Sources,
+    *,
+    bounds: object,
+    people: PeopleAsked = NOBODY_KNOWN,
+    weights: Callable[[], Hashable] = no_weights,
+    **asked: Any,
 ) -> Judged:
     """Query of a SELECT, or the error that says what is wrong with it.
 
@@ -78,8 +85,11 @@ def judged(
     sources : Sources
     bounds, people, asked
         As `_judged` takes them.
+    weights : callable, optional
+        Gives the column of a design's weights, for ``dp_weighted_mean(y)`` without one; None where there is no design.
     """
     nested = layers_of(select, sources, bounds, people)
+    nested = replace(nested, core=with_weights_of_design(nested.core, weights))
     weighed = replace(nested, core=with_weighted_means(nested.core))
     if weighed.core is not nested.core:
         with suppress(ParameterError):
@@ -147,7 +157,7 @@ def _judged(
         check_bounds(stated, [*(label for label, _ in relation.columns), *relation.source.below], needed, sources)
     owners = relation.owners
     if owners is None:
-        is_one_of_several = isinstance(people.person, Mapping) and len(people.person) > 1
+        is_one_of_several = isinstance(people.person, Mapping) and len(people.person) + len(people.links) > 1
         name = relation.source.asked_as or relation.source.name
         if relation.source.public:
             raise ParameterError(f"{name} is public: ask it without pdrisk, and exactly.")
@@ -222,10 +232,17 @@ def layers_of(select: Select, sources: Sources, bounds: object, people: PeopleAs
     stated = checked_bounds(bounds)
     sources.stated = stated if isinstance(stated, Mapping) else {}
     sources.owner_of = partial(owners_of_table, people) if people.knows_people else None
-    sources.several = reads_several(select)
+    sources.links = people.links
+    sources.several = reads_several(select) or bool(people.links)
     sources.check(select)
     sources.check_public()
-    return layered(select, lambda inner, ctes: is_by_person(inner, sources, ctes))
+    nested = layered(
+        select,
+        lambda inner, ctes: is_by_person(inner, sources, ctes),
+        lambda table: public_table(table, sources) is not None,
+    )
+    check_quantiles(nested)
+    return nested
 
 
 def _line(noted: Noted, source: Source, mechanism: str, interval: object, clip: object) -> Line:

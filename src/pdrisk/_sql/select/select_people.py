@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pdrisk._core.order import Max, Min
 from pdrisk._core.statistics import Count, Distinct
@@ -24,6 +24,7 @@ from pdrisk._relations.owners import Owners
 from pdrisk._sql.relations.row_scope import Relation
 from pdrisk._sql.select.aggregate_scope import Noted
 from pdrisk._sql.syntax.pieces import lowered
+from pdrisk._sql.tables.declared_links import Links, owner_keys
 from pdrisk._sql.tables.source import Source
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 
@@ -48,7 +49,7 @@ class PeopleAsked:
     """People as the options of a call say; ``known`` is what a Dataset declares.
 
     In `pdrisk.sql` each may be a dict by the name of a table; ``one_row`` are tables, in lower case, that a Dataset
-    declares to have one row a person.
+    declares to have one row a person. ``links`` lead from tables to people.
     """
 
     person: object = None
@@ -60,6 +61,7 @@ class PeopleAsked:
     unit_label: object = None
     known: People = NOBODY_KNOWN
     one_row: frozenset[str] = frozenset()
+    links: Links = field(default_factory=dict)
 
     @property
     def knows_people(self) -> bool:
@@ -97,6 +99,8 @@ class PeopleAsked:
         ParameterError, ColumnTypeError
             If they say it by different numbers of columns.
         """
+        if self.links and not isinstance(self.person, Mapping):
+            return checked_columns("person", self.person)
         if not isinstance(self.person, Mapping) or not self.person:
             return ()
         each = [checked_columns("person", columns) for columns in self.person.values()]
@@ -141,8 +145,15 @@ def people_of(asked: PeopleAsked, source: Source) -> People:
     return replace(known, columns=columns, constant=constant, unit_label=label)
 
 
-def owners_of_table(asked: PeopleAsked, source: Source) -> Owners:
+def owners_of_table(asked: PeopleAsked, source: Source, linked: Sequence[str] = ()) -> Owners:
     """Owners of the rows of one of several tables.
+
+    Parameters
+    ----------
+    asked : PeopleAsked
+    source : Source
+    linked : sequence of str
+        The columns of ids, of a table that links lead from.
 
     Raises
     ------
@@ -150,7 +161,7 @@ def owners_of_table(asked: PeopleAsked, source: Source) -> Owners:
         If it has not all columns that say who a person is.
     """
     name = source.asked_as or source.name
-    own = asked.of_table(name, is_one_of_several=True)
+    own = (replace(asked, person=list(linked)) if linked else asked).of_table(name, is_one_of_several=True)
     if not isinstance(asked.constant, Mapping):
         there = set(map(lowered, source.columns))
         same = [each for each in checked_columns("constant", own.constant) if lowered(str(each)) in there]
@@ -169,7 +180,8 @@ def owners_of_table(asked: PeopleAsked, source: Source) -> Owners:
         most = 1 if ONE in ways else checked_rows(own.rows) if isinstance(asked.rows, Mapping) else None
         constant = source.columns if most == 1 else people.constant
         key = tuple(map(str, people.columns))
-        return Owners(key, most, constant=frozenset(map(str, constant)) - set(key))
+        keys = owner_keys(name, source.columns, key, asked.links)
+        return Owners(key, most, constant=frozenset(map(str, constant)) - set(key), links=keys)
     raise UnknownColumnError(
         f"{said} Every table of a query has all columns of person=, or nobody is in it: then name it in public=."
     )

@@ -6,10 +6,13 @@ import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
-from pdrisk._model.nodes import Node
+from pdrisk._model.nodes import Column, Node
+from pdrisk.errors import ParameterError
 
 __all__ = [
+    "Beside",
     "Cte",
     "File",
     "From",
@@ -24,6 +27,7 @@ __all__ = [
     "Table",
     "Union",
     "reads_several",
+    "set_of",
     "union_of",
     "within",
 ]
@@ -97,11 +101,18 @@ class Union:
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """Tables of noisy values, joined with each other and with public ones."""
+
+    join: Join
+
+
+@dataclass(frozen=True, slots=True)
 class Nothing:
     """Missing FROM: one row without a column."""
 
 
-From = Table | File | Subquery | Join | Union | Nothing
+From = Table | File | Subquery | Join | Union | Beside | Nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +180,34 @@ def union_of(
         same = isinstance(part.source, Union) and part == Select(star, part.source)
         found += part.source.parts if same and isinstance(part.source, Union) else (part,)
     return Select(star, Union(tuple(found)), order=order, limit=limit, offset=offset, distinct=distinct)
+
+
+def set_of(how: str, parts: Sequence[Select], **rest: Any) -> Select:
+    """INTERSECT or EXCEPT of ids as a SELECT DISTINCT of the first part's, with IN or NOT IN the others.
+
+    Parameters
+    ----------
+    how : str
+        ``"INTERSECT"`` or ``"EXCEPT"``.
+    parts : sequence of Select
+        Each with one column.
+    rest
+        ORDER BY, LIMIT and OFFSET, as `Select` has them.
+
+    Raises
+    ------
+    ParameterError
+        If a part has several columns, or the first one's has no name.
+    """
+    (item, alias), *others = parts[0].items
+    label = alias or (item.name if isinstance(item, Column) else "")
+    if others or not label or any(len(part.items) != 1 for part in parts):
+        raise ParameterError(
+            f"{how} is of ids of people: each side has that one column, with a name. Compare more columns by EXISTS."
+        )
+    members = (Membership(part, Column(label), how == "EXCEPT") for part in parts[1:])
+    source = Subquery(parts[0], "", (label,))
+    return Select(((Column(label), ""),), source, members=tuple(members), distinct=True, **rest)
 
 
 def within(select: Select) -> Iterator[Select | From]:

@@ -24,7 +24,15 @@ from pdrisk.engines.sql.servers.postgres_engine import READ_ONLY
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["ConstrainedTable", "Constraint", "plain_name", "tables_in_duckdb", "tables_in_postgres"]
+__all__ = [
+    "ConstrainedTable",
+    "Constraint",
+    "duckdb_constraints",
+    "plain_name",
+    "postgres_constraints",
+    "tables_in_duckdb",
+    "tables_in_postgres",
+]
 
 
 class Constraint(NamedTuple):
@@ -106,6 +114,17 @@ def tables_in_duckdb(connection: DuckDBPyConnection, names: Sequence[str] | None
         yield ConstrainedTable(name, columns, own, conditions, plain_name(entry.name))
 
 
+def duckdb_constraints(connection: DuckDBPyConnection, entry: CatalogEntry) -> list[Constraint]:
+    """Constraints of one table of DuckDB."""
+    found = _by_table(asked(connection, _CONSTRAINTS, [])).get((entry.database, entry.schema, entry.name), ())
+    return [Constraint(*each) for each in found]
+
+
+def postgres_constraints(connection: Any, table: str) -> list[Constraint]:
+    """Constraints of one table of a server, by its name in SQL."""
+    return [Constraint(*row) for row in catalog_rows(connection, _CONSTRAINTS_OF_SERVER, [table])]
+
+
 def _by_table(rows: Sequence[Sequence[Any]]) -> dict[tuple[str, ...], list[Any]]:
     """Rows of the catalog without their first three columns, which say where a table is."""
     found: dict[tuple[str, ...], list[Any]] = {}
@@ -141,8 +160,7 @@ def tables_in_postgres(server: Any, names: Sequence[str] | None) -> Iterator[Con
         for name, path in found:
             table = PostgresTable(connection, path).table()
             ((is_view, collated),) = catalog_rows(connection, _ABOUT, [table.source])
-            rows = [] if is_view else catalog_rows(connection, _CONSTRAINTS_OF_SERVER, [table.source])
-            constraints = [Constraint(*row) for row in rows]
+            constraints = [] if is_view else postgres_constraints(connection, table.source)
             types = {str(label): _type(each, is_collated=label in collated) for label, each in table.columns.items()}
             conditions = {each.text: postgres_condition(each.text) for each in constraints if each.kind == "CHECK"}
             yield ConstrainedTable(name, {} if is_view else types, constraints, conditions, name, is_view)

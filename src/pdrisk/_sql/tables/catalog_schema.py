@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pprint import pformat
 from typing import Any
 
@@ -44,11 +44,15 @@ class CatalogSchema:
     comments : dict from table to list of str
         What the catalog says beside that and only people can declare: who a person is, which tables join, and the
         constraints that are not understood.
+    links : dict from table to list of (columns, table, columns)
+        Its foreign keys, for ``links=``: keep what leads to people, and of a table with several begin with the one that
+        does.
     """
 
     bounds: dict[str, dict[str, tuple[float, float]]]
     keys: dict[str, dict[str, list[Any]]]
     comments: dict[str, list[str]]
+    links: dict[str, list[tuple[Any, str, Any]]] = field(default_factory=dict)
 
     def __getitem__(self, table: str) -> dict[str, Any]:
         """Options of a Dataset of one table, as in ``pdrisk.Dataset((con, "people"), **s["people"])``.
@@ -74,6 +78,9 @@ class CatalogSchema:
         for name, said in (("bounds", self.bounds), ("keys", self.keys)):
             written = pformat(said, width=WIDTH - len(f"{name} = "), sort_dicts=False)
             lines.append(f"{name} = {written}".replace("\n", "\n" + " " * len(f"{name} = ")))
+        if self.links:
+            written = pformat(self.links, width=WIDTH - len("# links = "), sort_dicts=False)
+            lines += [f"# {printable(line)}" for line in f"links = {written}".splitlines()]
         lines += [f"# {printable(f'{table}: {each}')}" for table, said in self.comments.items() for each in said]
         return "\n".join(lines)
 
@@ -135,6 +142,8 @@ def schema_from(con: Any, tables: Sequence[str] | None = None) -> CatalogSchema:
     schema = CatalogSchema({}, {}, {})
     for table in found:
         schema.bounds[table.name], schema.keys[table.name], schema.comments[table.name] = _declared(table)
+        if links := [_link(each) for each in table.constraints if each.kind == "FOREIGN KEY" and _is_plain(each)]:
+            schema.links[table.name] = links
     return schema
 
 
@@ -191,6 +200,18 @@ def _check(table: ConstrainedTable, constraint: Constraint, allowed: dict[str, A
         allowed[name] = allowed.get(name, AllowedValues()).shared(values)
     how = f"understood in {len(known)} of {len(parts)} parts" if known else "not understood"
     return [f"CHECK {constraint.text} is {how}"] if None in parts else []
+
+
+def _is_plain(constraint: Constraint) -> bool:
+    """Whether the name of the table that a foreign key leads to needs no quotes."""
+    return '"' not in constraint.referenced
+
+
+def _link(constraint: Constraint) -> tuple[Any, str, Any]:
+    own, other = (
+        each[0] if len(each) == 1 else tuple(each) for each in (constraint.columns, constraint.referenced_columns)
+    )
+    return own, constraint.referenced, other
 
 
 def _join(table: ConstrainedTable, constraint: Constraint) -> str:

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial, reduce
+from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
-from pdrisk._model.kinds import NUMBER
-from pdrisk._model.nodes import Node
+from pdrisk._model.kinds import DATE, NUMBER
+from pdrisk._model.nodes import Column, Node
 from pdrisk._relations.plan import Scan
 from pdrisk._relations.pruned import columns_read, pruned
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.text.dry_run import typed_nothing
 from pdrisk.engines.sql.compiler.relation import written
 from pdrisk.engines.sql.compiler.rows import RowSQL
+from pdrisk.engines.sql.compiler.values import Value
 from pdrisk.engines.sql.servers.duckdb_engine import fetched
 from pdrisk.engines.sql.servers.duckdb_functions import DuckDBForSQL
 from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.engines.sql.summary.summary_plan import Counted, SummaryPlan
 from pdrisk.errors import ParameterError
 
-__all__ = ["compiled", "is_of_server", "most_alike", "over_nobody"]
+__all__ = ["compiled", "is_of_server", "most_alike", "over_nobody", "public_rows"]
+
+MOST_PUBLIC_ROWS: Final = 1_000_000  # that are joined with noisy values
+EPOCH: Final = datetime(1970, 1, 1)
 
 
 def is_of_server(source: Source) -> bool:
@@ -86,6 +93,49 @@ def most_alike(public: Source, nodes: Sequence[Node]) -> int:
     else:
         return 1 if np.ma.getmaskarray(found)[0] else max(1, int(found[0]))
     raise ParameterError(f"the public table {public.name} cannot be read ({failure}): see whether it is whole.")
+
+
+def public_rows(public: Source) -> pd.DataFrame:
+    """All rows of a public table, as objects; NULL is None.
+
+    Raises
+    ------
+    ParameterError
+        If there are more than a million, or they cannot be read.
+    """
+    nodes = [Column(name) for name in public.columns]
+    table, rows = compiled(public, nodes)
+    values = list(map(rows.value, nodes))
+    listed = ", ".join(f"{each.sql} AS c{at}" for at, each in enumerate(values))
+    plan = SummaryPlan(table.source, (), (), (), None, (Counted(None),))
+    try:
+        with table.reading(plan, None) as (fetch, _):
+            found = fetch(f"SELECT {listed} FROM {table.source} LIMIT {MOST_PUBLIC_ROWS + 1}", [])
+    except Exception as error:  # noqa: BLE001 - of whatever engine
+        failure = type(error).__name__
+    else:
+        # By name: an engine may give its columns in another order.
+        columns = (_objects(np.ma.asarray(found[f"c{at}"]), each) for at, each in enumerate(values))
+        frame = pd.DataFrame({at: pd.Series(each, dtype=object) for at, each in enumerate(columns)})
+        if len(frame) <= MOST_PUBLIC_ROWS:
+            return frame
+        raise ParameterError(
+            f"the public table {public.name} has more than {MOST_PUBLIC_ROWS:,} rows, too many to join with noisy "
+            "values: pass those that are needed."
+        )
+    raise ParameterError(f"the public table {public.name} cannot be read ({failure}): see whether it is whole.")
+
+
+def _objects(found: Any, column: Value) -> list[Any]:
+    """Values of a column, None where they are missing; times, which are read as whole numbers, as dates and times."""
+    listed = pd.Series(found.data).astype(object).tolist()
+    values = [None if gone else value for value, gone in zip(listed, np.ma.getmaskarray(found), strict=True)]
+    if column.family != DATE:
+        return values
+    # Times of Python: those of pandas lie between the years 1677 and 2262.
+    since = (None if each is None else timedelta(microseconds=int(each) * column.unit // 1000) for each in values)
+    times = [None if each is None else EPOCH + each for each in since]
+    return [None if each is None else each.date() for each in times] if column.is_day else times
 
 
 def _compared(rows: RowSQL, node: Node) -> str:

@@ -18,6 +18,7 @@ from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.languages import POSTGRES, SPARK, Language
 from pdrisk._sql.syntax.pieces import lowered, quoted
 from pdrisk._sql.syntax.tree import Select
+from pdrisk._sql.tables.catalog_constraints import Constraint, postgres_constraints
 from pdrisk._sql.tables.clients import plain_text
 from pdrisk._sql.tables.compiled_sources import compiled
 from pdrisk._sql.tables.parquet_meanings import as_remembered
@@ -52,6 +53,8 @@ class SourcesElsewhere(Sources):
         Whether a name in other capitals is one of another table.
     snapshot : callable or None
         Opens what all reading sees one state of the data in, where the engine has that.
+    constraints : callable or None
+        Gives the constraints of a table by the names of a query, where the engine has some.
     held : ExitStack
         What is open until all is read.
     met : dict of str to bool
@@ -62,6 +65,7 @@ class SourcesElsewhere(Sources):
     found: Callable[[tuple[str, ...]], SQLTable]
     by_path: bool = True
     snapshot: Callable[[], AbstractContextManager[Any]] | None = None
+    constraints: Callable[[tuple[str, ...]], list[Constraint]] | None = None
     held: ExitStack = field(default_factory=ExitStack)
     met: dict[str, bool] = field(default_factory=dict)
 
@@ -167,12 +171,17 @@ def _on_server(connection: Any, name: Callable[[tuple[str, ...]], str], **option
     """
     held = ExitStack()
     opened = cache(lambda: held.enter_context(one_connection(connection)))
+
+    def found(path: tuple[str, ...]) -> SQLTable:
+        return PostgresTable(name=name(path), connection=opened()).table()
+
     return SourcesElsewhere(
         None,
         {},
         **options,
         language=POSTGRES,
-        found=lambda path: PostgresTable(name=name(path), connection=opened()).table(),
+        found=found,
+        constraints=lambda path: postgres_constraints(opened(), found(path).source),
         snapshot=lambda: one_state(opened()),
         held=held,
     )

@@ -21,6 +21,7 @@ from pdrisk._sql.syntax.tree import Cte, Select
 from pdrisk._sql.tables.catalog import VIEW, CatalogEntry, entry_names, found_entry
 from pdrisk._sql.tables.clients import plain_text
 from pdrisk._sql.tables.compiled_sources import compiled
+from pdrisk._sql.tables.declared_links import Links
 from pdrisk._sql.tables.declared_tables import declared_for, declared_in_file, folded
 from pdrisk._sql.tables.frame_types import plain_frame
 from pdrisk._sql.tables.parquet_meanings import (
@@ -65,7 +66,8 @@ class Sources:
     public : frozenset of str
         The names of tables that nobody is in, by the caller's word.
     owner_of : callable or None
-        Whose rows a table holds; None where nobody said who a person is.
+        Whose rows a table holds, of one that links lead from by the ids that they lead to; None where nobody said who
+        a person is.
     several : bool
         Whether the query reads several tables, for which it needs one connection.
     frames : dict of str to Source
@@ -76,6 +78,8 @@ class Sources:
         SELECTs that every query finds under a name, as if it began WITH them.
     selects : sequence of Select
         The whole text and its scalar subqueries, as they were read last.
+    links : mapping of str to tuple of DeclaredLink
+        What leads from tables to people.
     by_declarations : bool
         Whether a ledger pays, so that no value tells of what kind Python objects are.
     """
@@ -87,7 +91,7 @@ class Sources:
     declared: Mapping[str, Declarations] = field(default_factory=dict)
     stated: Mapping[str, Universe] = field(default_factory=dict)
     public: frozenset[str] = frozenset()
-    owner_of: Callable[[Source], Owners] | None = None
+    owner_of: Callable[..., Owners] | None = None
     several: bool = False
     opened: list[DuckDBPyConnection] = field(default_factory=list)
     frames: dict[str, Source] = field(default_factory=dict)
@@ -95,6 +99,7 @@ class Sources:
     ctes: Mapping[str, Cte] = field(default_factory=dict)
     selects: Sequence[Select] = ()
     by_declarations: bool = False
+    links: Links = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.named = {lowered(name): checked(name, value) for name, value in self.named.items()}

@@ -14,7 +14,7 @@ TABLES = "make tables and views on the connection itself, and ask them here"
 CHANGES = "change data on the connection itself, and ask here"
 ITSELF = "run it on the connection itself"
 INSTEAD = {
-    "EXPLAIN": "what would run is not shown; a refused query costs nothing, so ask the SELECT itself",
+    "EXPLAIN": "for its price and noise pass the SELECT with explain=True, or as a text that begins with EXPLAIN",
     "MULTI": "PIVOT looks for its columns in the data: write GROUP BY with keys=, and turn the answer with "
     "DataFrame.pivot",
     **dict.fromkeys(("CREATE", "ALTER", "DROP", "ATTACH", "DETACH"), TABLES),

@@ -24,6 +24,7 @@ from pdrisk._sql.syntax.tree import (
     Select,
     Subquery,
     Table,
+    set_of,
     union_of,
 )
 from pdrisk._sql.text.duckdb_expressions import ExpressionsOfDuckDB
@@ -88,11 +89,14 @@ class _Reader(ExpressionsOfDuckDB):
 
     def union(self, node: Json) -> Select:
         only(node, "type", "modifiers", "cte_map", "setop_type", "setop_all", "left", "right", "children")
-        if node["setop_type"] != "UNION":
+        how = node["setop_type"]
+        if how not in ("UNION", "INTERSECT", "EXCEPT") or (how != "UNION" and node["setop_all"]):
             refuse("SET_OPERATION_NODE")
         nodes = node["children"] if "children" in node else [node["left"], node["right"]]
         parts = list(map(self.select, nodes))
         order, limit, offset, distinct = self.modifiers(node)
+        if how != "UNION":
+            return set_of(how, parts, order=order, limit=limit, offset=offset)
         distinct = distinct or not node["setop_all"]
         return union_of(parts, order=order, limit=limit, offset=offset, distinct=distinct)
 

@@ -74,8 +74,8 @@ FRACTIONAL = {"Avg", "Median", "Corr", "CovarPop", "CovarSamp", "RegrSlope", "Sq
 FRACTIONAL |= {name for name in OF_ONE if name.startswith(("Std", "Var"))}
 ADVICE = {
     "Command": "a statement, or a part of one, that is no SELECT",
-    "Except": "EXCEPT: write NOT IN, or a condition",
-    "Intersect": "INTERSECT: write IN, or a condition",
+    "Except": "EXCEPT ALL: write EXCEPT",
+    "Intersect": "INTERSECT ALL: write INTERSECT",
     "Parameter": "this way of writing a parameter: write ? or :name",
     "Subquery": "a subquery inside an expression, unless it gives one value, or stands behind IN or EXISTS in WHERE",
     "Like": "LIKE with a pattern that is not written out, or has a backslash",

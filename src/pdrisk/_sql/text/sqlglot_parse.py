@@ -17,7 +17,19 @@ from pdrisk._sql.syntax.languages import Language
 from pdrisk._sql.syntax.literals import literal
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.refusals import JOINS
-from pdrisk._sql.syntax.tree import Cte, From, Join, Membership, Nothing, Select, Star, Subquery, Table, union_of
+from pdrisk._sql.syntax.tree import (
+    Cte,
+    From,
+    Join,
+    Membership,
+    Nothing,
+    Select,
+    Star,
+    Subquery,
+    Table,
+    set_of,
+    union_of,
+)
 from pdrisk._sql.text.scalars import Scalars
 from pdrisk._sql.text.sqlglot_expressions import PLACE, Expression, ExpressionsOfSqlglot
 from pdrisk._sql.text.sqlglot_names import ADVICE
@@ -130,6 +142,8 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
                 found = self.plain_select(node)
             case "Union":
                 found = self.union(node)
+            case "Intersect" | "Except":
+                found = self.set_of(node)
             case "Subquery":  # in brackets
                 found = self.select(self.only(node, "this", "with_").this)
             case name:
@@ -143,6 +157,13 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
             sides[:1] = [sides[0].this, sides[0].expression]
         parts = list(map(self.select, sides))
         return union_of(parts, **self.modifiers(node), distinct=bool(node.args.get("distinct")))
+
+    def set_of(self, node: Expression) -> Select:
+        self.only(node, "this", "expression", "distinct", "order", "limit", "offset", "with_")
+        if not node.args.get("distinct"):
+            self.refuse(node)
+        parts = list(map(self.select, (node.this, node.expression)))
+        return set_of(type(node).__name__.upper(), parts, **self.modifiers(node))
 
     def _is_part(self, inner: Expression, outer: Expression) -> bool:
         """Whether a UNION only nests parts of the one around it, as in long lists."""

@@ -12,7 +12,7 @@ from pdrisk._sql.expressions.windows import SUMS
 from pdrisk._sql.noisy.layers import Layer
 from pdrisk._sql.noisy.uncut import is_noisy
 from pdrisk._sql.select.judged_query import Judged
-from pdrisk._sql.together.stacked import GroupedTables, Statement, columns_of
+from pdrisk._sql.together.stacked import GroupedTables, PublicRows, Statement, columns_of
 from pdrisk.errors import NoisyReleaseWarning
 
 __all__ = ["has_selected", "sums_selected", "warn_of_selected"]
@@ -35,15 +35,24 @@ def warn_of_selected(statements: Sequence[Statement]) -> None:
 
 def has_selected(statement: Statement) -> bool:
     """Whether a statement has a SUM or AVG over rows that noisy values chose."""
+    if isinstance(statement, PublicRows):
+        return False
     if isinstance(statement, GroupedTables):
         statement = statement.judged
     if isinstance(statement, Judged):
         return sums_selected(statement.layers, range(len(statement.query.lines)))
     columns = {at for part in statement.parts for at, value in enumerate(columns_of(part)) if value.uncut}
-    return any(map(has_selected, statement.parts)) or sums_selected(statement.layers, columns)
+    if any(map(has_selected, statement.parts)):
+        return True
+    if statement.joined is None:
+        return sums_selected(statement.layers, columns)
+    joined = statement.joined
+    if any(sums_selected(layers, own) for layers, own in joined.below):
+        return True
+    return sums_selected(statement.layers, joined.noisy, joined.conditions)
 
 
-def sums_selected(layers: Sequence[Layer], columns: Iterable[int]) -> bool:
+def sums_selected(layers: Sequence[Layer], columns: Iterable[int], conditions: Sequence[str] = ()) -> bool:
     """Whether a SUM or AVG of noisy values is over rows, or groups, that noisy values decide.
 
     Parameters
@@ -51,9 +60,11 @@ def sums_selected(layers: Sequence[Layer], columns: Iterable[int]) -> bool:
     layers : sequence of Layer
     columns : iterable of int
         Numbers of the noisy columns ``v0``, ``v1``, ... of the innermost table.
+    conditions : sequence of str
+        Those that chose its rows.
     """
     noisy = frozenset(f"{letter}{at}" for at in columns for letter in "vu")
-    chosen = found = False
+    chosen, found = is_noisy(conditions, noisy), False
     for layer in layers:
         chosen = chosen or is_noisy([layer.where], noisy)
         groups = {f"x{at}" for at, sql in enumerate(layer.groups) if is_noisy([sql], noisy)}

@@ -6,16 +6,14 @@ paid, with 1 in the place of values that are not known yet.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NamedTuple
 
 import pandas as pd
 
 from pdrisk._answer.answer import Answer
-from pdrisk._core.risks.gaussian_dp import root, squared
 from pdrisk._guard import guarded
 from pdrisk._ledger.rules.limits import share_of
 from pdrisk._model.arguments import epsilon
@@ -28,20 +26,23 @@ from pdrisk._sql.noisy.grouping_sets import group_names, keys_of_part
 from pdrisk._sql.noisy.layers import NOISY, Layer, Layered, layer_over
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.select.known_names import check_named, is_correlated
-from pdrisk._sql.syntax.headings import unique
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.refusals import NO_FROM, correlated, keys_without_groups
-from pdrisk._sql.syntax.tree import Scalar, Select, Star, Union
-from pdrisk._sql.tables.settings import Settings
+from pdrisk._sql.syntax.tree import Beside, Scalar, Select, Star, Union
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text import dry_run
 from pdrisk._sql.text.scalars import Scalars
+from pdrisk._sql.together.merged_answers import merged
+from pdrisk._sql.together.side_by_side import Known, Named, SideBySide, joined_tables
 from pdrisk._sql.together.stacked import (
     TYPES,
     GroupedTables,
+    PublicRows,
     Stacked,
     Statement,
     check_scalar,
+    joined_source,
+    nothing,
     placeholder,
     put_together,
     queries,
@@ -81,7 +82,7 @@ class Plan:
         What all may spend.
     keys : object
         As the caller passed them.
-    settings : Settings
+    sources : Sources
     statements : tuple of Statement
         Those of the scalar subqueries, in the order in which they are asked, then that of the rest.
     """
@@ -91,13 +92,13 @@ class Plan:
     judge: Callable[[Select, object, Share], Judged]
     total: Share
     keys: object
-    settings: Settings
+    sources: Sources
     statements: tuple[Statement, ...] = ()
 
     @property
     def queries(self) -> list[Judged]:
         """All queries that are asked and paid."""
-        return [each for statement in self.statements for each in queries(statement)]
+        return list({id(each): each for statement in self.statements for each in queries(statement)}.values())
 
     def judged(self, judge: Judge, value: Callable[[Statement], Scalar]) -> tuple[Statement, ...]:
         """Statements one after another; ``value`` gives the values of scalar subqueries."""
@@ -107,7 +108,7 @@ class Plan:
             waiting = scalars.selects[len(found) :]
             asked = waiting[0] if waiting else select
             keys = own_keys(self.keys, asked, self.nest) if scalars.selects else self.keys
-            found.append(statement_of(asked, self.nest, judge, keys, self.settings, self._trial))
+            found.append(statement_of(asked, StatementReader(self.nest, judge, self._trial, self.sources), keys))
             if not waiting:
                 return tuple(found)
             check_scalar(found[-1])
@@ -120,11 +121,17 @@ class Plan:
     def answered(self, ask: Callable[[Judged, bool], pd.DataFrame]) -> pd.DataFrame:
         """The answer; ``ask`` takes a query, and whether its columns are those of the answer."""
         before: list[Answer] = []
+        answers_of: dict[int, tuple[Judged, pd.DataFrame]] = {}  # with what was asked, so that no number is used twice
 
         def asked(statement: Statement) -> pd.DataFrame:
+            if isinstance(statement, PublicRows):
+                return statement.rows
             if not isinstance(statement, Stacked):
-                answer = ask(statement if isinstance(statement, Judged) else statement.judged, False)
-                before.append(_described(answer))
+                question = statement if isinstance(statement, Judged) else statement.judged
+                if id(question) not in answers_of:
+                    answers_of[id(question)] = question, ask(question, False)
+                    before.append(_described(answers_of[id(question)][1]))
+                answer = answers_of[id(question)][1]
                 return answer if isinstance(statement, Judged) else statement.rows(answer)
             answers = [asked(part) for part in statement.parts]
             return guarded(lambda: put_together(statement, answers))
@@ -161,7 +168,7 @@ def planned(
     ParameterError
         If anything is wrong with it.
     """
-    plan = Plan(read, nest, judge, total, keys, sources.settings)
+    plan = Plan(read, nest, judge, total, keys, sources)
     try:
         statements = plan.judged(lambda select, own: judge(select, own, total), placeholder)
     except UnknownColumnError as error:
@@ -187,58 +194,80 @@ def _described(answer: pd.DataFrame) -> Answer:
     return said
 
 
-def statement_of(select: Select, nest: Nest, judge: Judge, keys: object, settings: Settings, trial: Judge) -> Statement:
-    """Statement of a SELECT: one query, or several put together.
+@dataclass(frozen=True)
+class StatementReader:
+    """How the SELECTs of a text are judged.
 
-    Parameters
+    Attributes
     ----------
-    select : Select
     nest : callable
         Gives the layers of a SELECT.
     judge : callable
         Takes a SELECT of one query, and what the caller says of its keys.
-    keys : object
-        As the caller passed them.
-    settings : Settings
     trial : callable
         As ``judge``, of what may not be asked.
+    sources : Sources
+    known : list
+        Statements that are joined, each of which is asked once.
+    """
+
+    nest: Nest
+    judge: Judge
+    trial: Judge
+    sources: Sources
+    known: Known = field(default_factory=list)
+
+
+def statement_of(select: Select, reader: StatementReader, keys: object) -> Statement:
+    """Statement of a SELECT: one query, or several put together; ``keys`` as the caller passed them.
 
     Raises
     ------
     ParameterError
         If anything is wrong with one of them, or they do not fit together.
     """
+    nest, judge = reader.nest, reader.judge
     nested = nest(select)
     source = nested.core.source
     seen = {name: cte for name, (cte, _) in nested.ctes.items()}
     parts: list[Statement] = []
-    if isinstance(source, Union):
+    kinds: tuple[str, ...] = ()
+    joined, sides = None, Named()
+
+    def inside(part: Select) -> Statement:
+        part = replace(part, functions=select.functions, has_parameters=select.has_parameters)
+        return statement_of(part, reader, own_keys(keys, part, nest))
+
+    if isinstance(source, Beside):
+        tables_read = SideBySide(reader.sources, nested.ctes, inside, nest, reader.known)
+        joined, base, sides = joined_tables(source.join, tables_read)
+        parts = tables_read.parts
+    elif isinstance(source, Union):
         selects = tuple(
             replace(part, ctes={**seen, **part.ctes}, functions=select.functions, has_parameters=select.has_parameters)
             for part in source.parts
         )
-        together = tables_of(replace(source, parts=selects), judge, keys, trial)
+        together = tables_of(replace(source, parts=selects), judge, keys, reader.trial)
         parts += [] if together is None else [together]
         for at, own in enumerate(selects if together is None else ()):
             places = None if source.grouped_by is None else source.grouped_by[at]
             said = own_keys(keys, own, nest) if places is None else keys_of_part(keys, source, places)
-            parts.append(statement_of(own, nest, judge, said, settings, trial))
+            parts.append(statement_of(own, reader, said))
     elif not nested.is_put_together:
         return judge(select, keys)
-    labels, kinds = _columns(parts)
-    columns = (stacked_column(at, kind, parts) for at, kind in enumerate(kinds))
-    base = tuple(zip(labels, columns, strict=True))
-    layers = [Layer(base, "", "", (), ())]
+    if joined is None:
+        labels, kinds = _columns(parts)
+        columns = (stacked_column(at, kind, parts) for at, kind in enumerate(kinds))
+        base = Layer(tuple(zip(labels, columns, strict=True)), "", "", (), ())
+        empty = f"({nothing(kinds)}) AS {NOISY}"
+    else:
+        tables = (nothing([kind for _, kind in shown(part)]) for part in parts)
+        empty = joined_source(joined, [f"p{at} AS ({sql})" for at, sql in enumerate(tables)])
+    layers = [base]
     for over in nested.over:
-        layers.append(layer_over(layers[-1], over, settings))
-    found = Stacked(tuple(parts), kinds, tuple(layers[1:]), select.has_parameters)
-    nothing = ", ".join(
-        [
-            *(f"CAST(NULL AS {TYPES[kind]}) AS {letter}{at}" for letter in "vu" for at, kind in enumerate(kinds)),
-            "CAST(0 AS BIGINT) AS code",
-        ]
-    )
-    dry_run.computed(found.computed(f"(SELECT {nothing}) AS {NOISY}"), select.has_parameters)
+        layers.append(layer_over(layers[-1], over, reader.sources.settings, sides if len(layers) == 1 else ()))
+    found = Stacked(tuple(parts), kinds, tuple(layers[1:]), select.has_parameters, joined)
+    dry_run.computed(found.computed(empty), select.has_parameters)
     return found
 
 
@@ -333,68 +362,3 @@ def shares_of(found: Sequence[Judged], total: Share) -> list[Share]:
         Share(own + each.open_releases * each_open, None if each.query.selection is None else delta)
         for own, each in zip(fixed, found, strict=True)
     ]
-
-
-def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, own: Answer | None = None) -> pd.DataFrame:
-    """The answer with a description of all its parts.
-
-    Parameters
-    ----------
-    answer : DataFrame
-    inner : sequence of Answer
-        What was answered before.
-    delta : Fraction
-        Of all together.
-    own : Answer, optional
-        Of the last query, whose columns the answer has; without it they are the answer's own.
-    """
-    every = [*inner, *([] if own is None else [own])]
-    numbers: list[int] = []
-    for each in every:
-        first = max(numbers, default=-1) + 1
-        numbers += [first + at for at in each.releases or range(len(each.lines))]
-    lines = [line for each in every for line in each.lines]
-    names = unique([line.name for line in lines])
-    where, most = list(dict.fromkeys(each.where for each in every)), max(every, key=lambda each: each.combinations)
-    tables = next((each for each in every if each.tables), most)
-    said = Answer(
-        lines=tuple(replace(line, name=name) for line, name in zip(lines, names, strict=True)),
-        eps=math.fsum(each.eps for each in every),
-        mu=root(sum((squared(each.mu) for each in every), Fraction(0))),
-        extra=math.fsum(each.extra for each in every),
-        least_group=next((each.least_group for each in every if each.least_group is not None), None),
-        where=where[0] if len(where) == 1 else "; ".join("all records" if each is None else each for each in where),
-        where_trusted=any(each.where_trusted for each in every),
-        bounds_from_data=any(each.bounds_from_data for each in every),
-        keys_from=_keys_from(every),
-        without_missing=tuple(dict.fromkeys(name for each in every for name in each.without_missing)),
-        combinations=most.combinations,
-        combined=most.combined,
-        tables=tables.tables,
-        shares=tables.shares,
-        whole=tables.whole,
-        unit=every[0].unit,
-        has_person=every[0].has_person,
-        per_person=every[0].per_person,
-        rows=max(each.rows for each in every),
-        groups_each=max(each.groups_each for each in every),
-        overall=any(each.overall for each in every),
-        leaves_out=tuple(dict.fromkeys(limit for each in every for limit in each.leaves_out)),
-        grouped=any(each.grouped for each in every),
-        headings=tuple(answer.columns) if own is None else own.headings,
-        groups=() if own is None else own.groups,
-        sums=own is None or any(each.sums for each in every),
-        curators=() if own is None else own.curators,
-        releases=tuple(numbers) if len(set(numbers)) < len(numbers) else (),
-        delta=float(delta),
-        eps_groups=math.fsum(each.eps_groups for each in every),
-        # Settings of the groups in each list.
-        sizes_shown=tuple(map(max, zip(*(each.sizes_shown for each in every if each.sizes_shown), strict=True))),
-    )
-    return said.attach(answer)
-
-
-def _keys_from(every: Sequence[Answer]) -> str | None:
-    """Source of the groups, if it is the data or a column's categories anywhere."""
-    said = [each.keys_from for each in every if each.keys_from is not None]
-    return next((word for word in ("data", "categories") if word in said), next(iter(said), None))

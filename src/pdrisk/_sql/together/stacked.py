@@ -25,10 +25,15 @@ __all__ = [
     "TYPES",
     "UNCUT",
     "GroupedTables",
+    "JoinedParts",
+    "PublicRows",
     "Stacked",
     "Statement",
+    "check_public_rows",
     "check_scalar",
     "columns_of",
+    "joined_source",
+    "nothing",
     "placeholder",
     "put_together",
     "queries",
@@ -42,8 +47,43 @@ TYPES = {NUMBER: "DOUBLE", TEXT: "VARCHAR", TRUTH: "BOOLEAN", DATE: "DATE", TIME
 
 
 @dataclass(frozen=True, slots=True)
+class JoinedParts:
+    """Join of statements.
+
+    Attributes
+    ----------
+    sql : str
+        Over the tables ``p0``, ``p1``, ..., one for each part.
+    conditions : tuple of str
+    below : tuple of (tuple of Layer, tuple of int)
+        For each table in FROM the SELECTs over a part, and the numbers of the part's noisy columns.
+    noisy : tuple of int
+        Numbers of the noisy columns.
+    """
+
+    sql: str
+    conditions: tuple[str, ...]
+    below: tuple[tuple[tuple[Layer, ...], tuple[int, ...]], ...]
+    noisy: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PublicRows:
+    """Rows of a public table, which are read before anything is paid.
+
+    Attributes
+    ----------
+    items : tuple of (str, Expression)
+    rows : DataFrame
+    """
+
+    items: tuple[tuple[str, Expression], ...]
+    rows: pd.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
 class Stacked:
-    """Statements whose noisy rows are put together, with the SELECTs over them.
+    """Statements whose noisy rows are put together, one below the other or joined, with the SELECTs over them.
 
     Attributes
     ----------
@@ -53,12 +93,14 @@ class Stacked:
         Those of the columns that the parts give.
     layers : tuple of Layer
     has_parameters : bool
+    joined : JoinedParts or None
     """
 
     parts: tuple[Statement, ...]
     kinds: tuple[str, ...]
     layers: tuple[Layer, ...]
     has_parameters: bool
+    joined: JoinedParts | None = None
 
     def computed(self, noisy: str) -> str:
         """The statement over the table of all rows."""
@@ -106,7 +148,7 @@ class GroupedTables:
         return found
 
 
-Statement = Judged | Stacked | GroupedTables
+Statement = Judged | Stacked | GroupedTables | PublicRows
 
 
 def shown(statement: Statement) -> list[tuple[str, str]]:
@@ -129,6 +171,8 @@ def stacked_column(at: int, kind: str, parts: Sequence[Statement]) -> Expression
 
 
 def _items(statement: Statement) -> tuple[tuple[str, Expression], ...]:
+    if isinstance(statement, PublicRows):
+        return statement.items
     layers = statement.judged.layers if isinstance(statement, GroupedTables) else statement.layers
     return layers[-1].items
 
@@ -138,7 +182,7 @@ def queries(statement: Statement) -> Iterator[Judged]:
     if isinstance(statement, Judged | GroupedTables):
         yield statement if isinstance(statement, Judged) else statement.judged
         return
-    for part in statement.parts:
+    for part in () if isinstance(statement, PublicRows) else statement.parts:
         yield from queries(part)
 
 
@@ -191,23 +235,17 @@ def placeholder(statement: Statement) -> Scalar:
 
 def put_together(statement: Stacked, answers: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Answer of several statements, computed from their noisy rows alone."""
-    kinds = {f"v{at}": kind for at, kind in enumerate(statement.kinds)}
-    columns: list[list[Any]] = [
-        [_plain(value) for answer in answers for value in answer.iloc[:, at]] for at in range(len(kinds))
-    ]
-    for at, kind in enumerate(statement.kinds):
-        if kind == NUMBER:
-            kinds[f"u{at}"] = kind
-            parts = (each.attrs.get(UNCUT, {}).get(at, each.iloc[:, at]) for each in answers)
-            columns.append([_plain(value) for part in parts for value in part])
-    types = [
-        "BIGINT" if kind == NUMBER and all(value is None or type(value) is int for value in values) else TYPES[kind]
-        for kind, values in zip(kinds.values(), columns, strict=True)
-    ]
-    size = sum(map(len, answers)) if answers else 1
-    named = enumerate(zip(kinds, types, strict=True))
-    lists = [f"unnest(CAST(${at + 1} AS {sql_type}[])) AS {name}" for at, (name, sql_type) in named]
-    noisy = f"(SELECT {', '.join([*lists, f'unnest(system.main.range({size})) AS code'])}) AS {NOISY}"
+    if statement.joined is None:
+        sql, columns = _listed(statement.kinds, answers, 1)
+        size = sum(map(len, answers)) if answers else 1
+        noisy = f"(SELECT {', '.join([*sql, _codes(size)])}) AS {NOISY}"
+    else:
+        columns, tables = [], []
+        for place, (part, answer) in enumerate(zip(statement.parts, answers, strict=True)):
+            sql, own = _listed([kind for _, kind in shown(part)], [answer], len(columns) + 1)
+            columns += own
+            tables.append(f"p{place} AS MATERIALIZED (SELECT {', '.join([*sql, _codes(len(answer))])})")
+        noisy = joined_source(statement.joined, tables)
     bench = workspace.bench()
     try:
         answer = bench.execute(statement.computed(noisy), columns).df()
@@ -217,6 +255,55 @@ def put_together(statement: Stacked, answers: Sequence[pd.DataFrame]) -> pd.Data
     answer.columns = pd.Index(unique([label for label, _ in statement.layers[-1].items]), dtype=object)
     answer.attrs[UNCUT] = {at: list(values) for at, values in zip(statement.uncut, beside, strict=True)}
     return answer
+
+
+def check_public_rows(statement: PublicRows, name: str) -> None:
+    """Refuse rows of a public table that DuckDB cannot take from a list, before anything is paid for the rest."""
+    sql, columns = _listed([kind for _, kind in shown(statement)], [statement.rows], 1)
+    bench = workspace.bench()
+    try:
+        bench.execute(f"SELECT {', '.join(sql)}", columns)
+    except Exception as error:  # noqa: BLE001 - of DuckDB or of Python
+        failure = type(error).__name__
+    else:
+        return
+    finally:
+        bench.close()
+    raise ParameterError(f"the rows of {name} cannot be joined with noisy values ({failure}): pass other columns.")
+
+
+def joined_source(joined: JoinedParts, tables: Sequence[str]) -> str:
+    """A join of statements as it stands in FROM, with the tables for WITH."""
+    return f"(WITH {', '.join(tables)} {joined.sql}) AS {NOISY}"
+
+
+def _codes(size: int) -> str:
+    return f"unnest(system.main.range({size})) AS code"
+
+
+def _listed(found: Sequence[str], answers: Sequence[pd.DataFrame], first: int) -> tuple[list[str], list[list[Any]]]:
+    """SQL of all columns of these kinds, one answer below the other, and its parameters, of which one is ``first``."""
+    kinds = {f"v{at}": kind for at, kind in enumerate(found)}
+    columns: list[list[Any]] = [
+        [_plain(value) for answer in answers for value in answer.iloc[:, at]] for at in range(len(kinds))
+    ]
+    for at, kind in enumerate(found):
+        if kind == NUMBER:
+            kinds[f"u{at}"] = kind
+            parts = (each.attrs.get(UNCUT, {}).get(at, each.iloc[:, at]) for each in answers)
+            columns.append([_plain(value) for part in parts for value in part])
+    types = [
+        "BIGINT" if kind == NUMBER and all(value is None or type(value) is int for value in values) else TYPES[kind]
+        for kind, values in zip(kinds.values(), columns, strict=True)
+    ]
+    named = enumerate(zip(kinds, types, strict=True), first)
+    return [f"unnest(CAST(${at} AS {sql_type}[])) AS {name}" for at, (name, sql_type) in named], columns
+
+
+def nothing(kinds: Sequence[str]) -> str:
+    """SELECT of one row of NULLs, with the columns that statements of these kinds give."""
+    listed = [f"CAST(NULL AS {TYPES[kind]}) AS {letter}{at}" for letter in "vu" for at, kind in enumerate(kinds)]
+    return f"SELECT {', '.join([*listed, 'CAST(0 AS BIGINT) AS code'])}"
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,144 @@
+"""Declared links of tables: which columns of one lead to the rows of another, and so to people."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from pdrisk._core.foreign import shown
+from pdrisk._model.unit import checked_columns
+from pdrisk._relations.owners import OwnerKey
+from pdrisk._sql.syntax.pieces import lowered
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["UNIQUE", "DeclaredLink", "Links", "checked_links", "last_name", "owner_keys"]
+
+UNIQUE = "unique"
+EXAMPLE = 'links={"lineitem": ("l_orderkey", "orders", "o_orderkey")}'
+
+
+class DeclaredLink(NamedTuple):
+    """Link from a table to another.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Of the table that has the link.
+    parent : str
+        The table that it leads to.
+    key : tuple of str
+        Columns of that table.
+    is_unique : bool
+        Whether no two of its rows have the same key, by the owner's word.
+    """
+
+    columns: tuple[str, ...]
+    parent: str
+    key: tuple[str, ...]
+    is_unique: bool
+
+    def owner_key(self, *, is_link: bool) -> OwnerKey:
+        """The columns of either table, which equal values in the other's lead to one person by."""
+        pairs = sorted(zip(self.key, self.columns, strict=True))
+        of = (lowered(self.parent), *(lowered(own) for own, _ in pairs))
+        return OwnerKey(of, tuple(other if is_link else own for own, other in pairs), is_link)
+
+
+Links = Mapping[str, tuple[DeclaredLink, ...]]  # by the name of a table in lower case; the first leads to people
+
+
+def checked_links(links: object, person: object) -> Links:
+    """Links of a call or of a Dataset.
+
+    Parameters
+    ----------
+    links : object
+        As the caller passes them.
+    person : object
+        The column of ids, or a dict by table.
+
+    Raises
+    ------
+    ColumnTypeError, ParameterError
+        If they are not understood, or lead in a circle or to no people.
+    """
+    if links is None:
+        return {}
+    if not isinstance(links, Mapping) or not all(isinstance(name, str) for name in links):
+        raise ColumnTypeError(f"links is a dict by table, as in {EXAMPLE}, not of type {type(links).__name__}.")
+    if person is None:
+        raise ParameterError('links= lead to people: pass person= as well, as in person={"customer": "c_custkey"}.')
+    found = {last_name(name): _links_of(name, given) for name, given in links.items()}
+    if len(found) < len(links):
+        raise ParameterError("links= names a table twice, in other capitals: list all its links in one place.")
+    own = {last_name(str(name)) for name in person} if isinstance(person, Mapping) else None
+    for name in found:
+        if own is not None and name in own:
+            raise ParameterError(
+                f"person= and links= both say whose rows {name} has: leave it out of person= if each row belongs to "
+                "the person of the row it links to, else out of links=."
+            )
+        _check_way(name, found, own)
+    return found
+
+
+def last_name(table: str) -> str:
+    """The name of a table in lower case, without that of its schema."""
+    return lowered(table).rsplit(".", 1)[-1]
+
+
+def _check_way(name: str, links: Links, people: Collection[str] | None) -> None:
+    """Refuse a way that leads in a circle, or to a table without people; ``people`` None: all without links."""
+    way = [name]
+    while way[-1] in links:
+        way.append(last_name(links[way[-1]][0].parent))
+        if way[-1] in way[:-1]:
+            raise ParameterError(f"links= lead in a circle, {' -> '.join(way)}: the last has to lead to people.")
+    if people is not None and way[-1] not in people:
+        raise ParameterError(
+            f"links= lead {' -> '.join(way)}, and person= does not say who a person is in {way[-1]}: add it to "
+            "person=, or begin with the link that leads to people."
+        )
+
+
+def _links_of(name: str, given: object) -> tuple[DeclaredLink, ...]:
+    listed = given if isinstance(given, list) else [given]
+    if not listed:
+        raise ParameterError(f"links= of {name} is empty: write {EXAMPLE}, or leave the table out.")
+    return tuple(_link(name, each) for each in listed)
+
+
+def _link(name: str, given: Any) -> DeclaredLink:
+    is_triple = isinstance(given, tuple) and len(given) in (3, 4) and isinstance(given[1], str) and given[1] != ""
+    if not is_triple:
+        raise ColumnTypeError(
+            f"links= of {name} is (columns, table, columns of that table), or a list of such, as in {EXAMPLE}."
+        )
+    own, key = (tuple(map(str, checked_columns("links", given[at]))) for at in (0, 2))
+    if not own or len(own) != len(key) or len(set(own)) < len(own) or len(set(key)) < len(key):
+        raise ParameterError(
+            f"links= of {name} compares {len(own)} columns with {len(key)} of {given[1]}: name as many of both, each "
+            "once."
+        )
+    if len(given) == 4 and given[3] != UNIQUE:
+        raise ParameterError(
+            f'links= of {name} has {shown(given[3])} after the columns of {given[1]}, where only "{UNIQUE}" may stand: '
+            "your word that no two of its rows have the same."
+        )
+    return DeclaredLink(own, given[1], key, len(given) == 4)
+
+
+def owner_keys(name: str, columns: Collection[str], ids: Collection[str], links: Links) -> tuple[OwnerKey, ...]:
+    """Columns of a table of which equal values belong to one person: its link, and what others link to.
+
+    What others link to is unique, except for ids of people, who may have several rows.
+    """
+    spelt = {lowered(column): column for column in columns}
+    own = [each.owner_key(is_link=True) for each in links.get(lowered(name), ())[:1]]
+    others = [of[0].owner_key(is_link=False) for of in links.values() if last_name(of[0].parent) == lowered(name)]
+    found = []
+    for each in dict.fromkeys([*own, *others]):
+        if all(lowered(column) in spelt for column in each.columns):
+            named = tuple(spelt[lowered(column)] for column in each.columns)
+            found.append(each._replace(columns=named, is_single=not each.is_link and set(named) != set(ids)))
+    return tuple(found)

@@ -1,0 +1,212 @@
+"""Joins of tables of noisy values with each other and with public tables, which cost nothing beyond the values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from pdrisk._model.nodes import Column, Operation
+from pdrisk._sql.expressions.judged_expressions import text, truth
+from pdrisk._sql.noisy.layers import NOISY, Layer, Layered, Over, inner_of, layer_over
+from pdrisk._sql.noisy.noisy_scope import Columns, Values
+from pdrisk._sql.relations.from_clause import Ctes, public_table
+from pdrisk._sql.relations.row_scope import Relation
+from pdrisk._sql.syntax.pieces import Expression, lowered
+from pdrisk._sql.syntax.tree import From, Join, Select, Table
+from pdrisk._sql.tables.compiled_sources import public_rows
+from pdrisk._sql.tables.sources import Sources
+from pdrisk._sql.together.stacked import (
+    TYPES,
+    JoinedParts,
+    PublicRows,
+    Statement,
+    check_public_rows,
+    columns_of,
+    shown,
+    stacked_column,
+)
+from pdrisk.errors import ParameterError
+
+__all__ = ["Known", "Named", "SideBySide", "joined_tables"]
+
+Known = list[tuple[Select | Table, Statement]]  # statements of a text that are asked once, wherever they stand
+Named = tuple[tuple[tuple[str, ...], Columns], ...]  # the names and columns of each table
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A table in FROM, or several that are joined: SQL, what is seen of it, and the columns that keep its order."""
+
+    sql: str
+    sides: Named
+    visible: tuple[tuple[str, Expression], ...]
+    codes: tuple[str, ...]
+
+
+@dataclass
+class SideBySide:
+    """Reader of a join of noisy values.
+
+    Attributes
+    ----------
+    sources : Sources
+    ctes : mapping
+        The CTEs that the join sees.
+    statement : callable
+        Statement of a SELECT.
+    nest : callable
+        Layers of a SELECT.
+    known : list
+        The statements that are asked already: a CTE that is named twice has one answer.
+    """
+
+    sources: Sources
+    ctes: Ctes
+    statement: Callable[[Select], Statement]
+    nest: Callable[[Select], Layered]
+    known: Known
+    parts: list[Statement] = field(default_factory=list)
+    conditions: list[str] = field(default_factory=list)
+    below: list[tuple[tuple[Layer, ...], tuple[int, ...]]] = field(default_factory=list)
+    _number: int = 0
+
+    def read(self, item: From) -> _Side:
+        """A table or a join in FROM.
+
+        Raises
+        ------
+        ParameterError
+            If something is wrong with it.
+        """
+        if not isinstance(item, Join):
+            return self._leaf(item)
+        left, right = self.read(item.left), self.read(item.right)
+        visible, on = (*left.visible, *right.visible), ""
+        sides = (*left.sides, *right.sides)
+        settings = self.sources.settings
+        if item.using:
+            common = list(map(lowered, item.using))
+            scopes = [Values(each.visible, (), {}, settings, sides=each.sides) for each in (left, right)]
+            equal = []
+            for name in item.using:
+                one, other = (each.named(name) for each in scopes)
+                pair = Values((("one", one), ("other", other)), (), {}, settings)
+                equal.append(truth(text(Operation("==", (Column("one"), Column("other"))), pair), "USING").condition)
+            on = " AND ".join(equal)
+            first = [each for name in common for each in left.visible if lowered(each[0]) == name]
+            rest = [each for each in visible if lowered(each[0]) not in common]
+            visible = (*first, *rest)
+        elif item.condition is not None:
+            scope = Values(visible, (), {}, settings, sides=sides)
+            on = truth(text(item.condition, scope), "ON").condition
+            if scope.windows:
+                raise ParameterError("ON looks at one row of each table: give a window a name in a subquery first.")
+        self.conditions.append(on)
+        word = "CROSS JOIN" if item.how == "CROSS" else f"{item.how} JOIN"
+        sql = f"({left.sql} {word} {right.sql}{f' ON {on}' if on else ''})"
+        if item.how in ("SEMI", "ANTI"):
+            return replace(left, sql=sql)
+        return _Side(sql, sides, visible, (*left.codes, *right.codes))
+
+    def _leaf(self, item: From) -> _Side:
+        inner, layers = inner_of(item, self.ctes), tuple[Layer, ...]()
+        names: tuple[str, ...]
+        if inner is None:
+            assert isinstance(item, Table)
+            names, columns = (item.alias or item.path[-1],), item.columns
+            place = self._part(item, lambda: self._public(item))
+        else:
+            select, seen, names, columns = inner
+            place, layers = self._noisy(select, seen)
+        part = self.parts[place]
+        if layers:
+            exposed = layers[-1].exposed
+        else:
+            exposed = tuple((label, stacked_column(at, kind, [part])) for at, (label, kind) in enumerate(shown(part)))
+        if len(columns) > len(exposed):
+            raise ParameterError(f"FROM names {len(columns)} columns, but there are {len(exposed)}.")
+        labels = [*columns, *(label for label, _ in exposed[len(columns) :])]
+        number, chosen, found = len(self.below), [], []
+        for label, (_, own) in zip(labels, exposed, strict=True):
+            _check_kind(label, own.kind)
+            at = self._number
+            self._number += 1
+            chosen += [f"{own.sql} AS v{at}", *([f"{own.uncut} AS u{at}"] if own.uncut else [])]
+            uncut = f"u{at}" if own.uncut else ""
+            found.append((label, replace(own, sql=f"v{at}", type=TYPES[own.kind], wide="", uncut=uncut, tree=None)))
+        source = f"p{place} AS {NOISY}"
+        for layer in layers:
+            source = layer.subquery(source, ())
+        noisy = tuple(at for at, value in enumerate(columns_of(part)) if value.uncut)
+        self.below.append((layers, noisy))
+        sql = f"(SELECT {', '.join([*chosen, f'code AS s{number}'])} FROM {source}) AS t{number}"
+        return _Side(sql, ((tuple(names), tuple(found)),), tuple(found), (f"s{number}",))
+
+    def _noisy(self, select: Select, seen: Ctes) -> tuple[int, tuple[Layer, ...]]:
+        """Place of what a SELECT asks, and the layers over it."""
+        select = replace(select, ctes={**{name: cte for name, (cte, _) in seen.items()}, **select.ctes})
+        nested = self.nest(select)
+        over: tuple[Over, ...] = ()
+        if not nested.is_put_together and not nested.counted:
+            over, own = nested.over, {name: cte for name, (cte, _) in nested.ctes.items()}
+            select = replace(nested.core, ctes=own)
+        place = self._part(select, lambda: self.statement(select))
+        part = self.parts[place]
+        for label, kind in shown(part):
+            _check_kind(label, kind)
+        columns = (stacked_column(at, kind, [part]) for at, (_, kind) in enumerate(shown(part)))
+        labels = (label for label, _ in shown(part))
+        layers = [Layer(tuple(zip(labels, columns, strict=True)), "", "", (), ())]
+        for each in over:
+            layers.append(layer_over(layers[-1], each, self.sources.settings))
+        return place, tuple(layers[1:])
+
+    def _part(self, asked: Select | Table, made: Callable[[], Statement]) -> int:
+        """Place of a statement among the parts: equal ones are one, here and in the rest of the text."""
+        found = next((statement for one, statement in self.known if one == asked), None)
+        if found is None:
+            found = made()
+            self.known.append((asked, found))
+        for place, part in enumerate(self.parts):
+            if part is found:
+                return place
+        self.parts.append(found)
+        return len(self.parts) - 1
+
+    def _public(self, table: Table) -> PublicRows:
+        relation = public_table(table, self.sources)
+        assert relation is not None, "a table that is known to be public"
+        found = PublicRows(_typed(relation), public_rows(relation.source))
+        check_public_rows(found, relation.source.name)
+        return found
+
+
+def _check_kind(label: str, kind: str) -> None:
+    if kind not in TYPES:
+        raise ParameterError(f"column {label!r} holds {kind}, which is not joined: ask for it in a query of its own.")
+
+
+def _typed(relation: Relation) -> tuple[tuple[str, Expression], ...]:
+    """Columns of a public table, each with its name in what is put together."""
+    for label, value in relation.columns:
+        if value.kind not in TYPES:
+            raise ParameterError(
+                f"column {label!r} of {relation.source.name} holds {value.kind}, which is not joined with noisy "
+                "values: pass the table in public= without it."
+            )
+    return tuple((label, Expression(f"v{at}", value.kind)) for at, (label, value) in enumerate(relation.columns))
+
+
+def joined_tables(item: Join, reader: SideBySide) -> tuple[JoinedParts, Layer, Named]:
+    """What is joined, a layer with its columns, and those of each table by its names."""
+    found = reader.read(item)
+    columns = [name for _, listed in found.sides for _, value in listed for name in (value.sql, value.uncut) if name]
+    numbered = f"row_number() OVER (ORDER BY {', '.join(found.codes)}) AS code"
+    noisy = (int(value.uncut[1:]) for _, listed in found.sides for _, value in listed if value.uncut)
+    joined = JoinedParts(
+        f"SELECT {', '.join([*columns, numbered])} FROM {found.sql}",
+        tuple(reader.conditions),
+        tuple(reader.below),
+        tuple(noisy),
+    )
+    return joined, Layer(found.visible, "", "", (), ()), found.sides
