@@ -399,14 +399,14 @@ class TestRefused:
     def test_when_a_table_is_read(self, options, said):
         tables = small(np.random.default_rng(0))
         with pytest.raises(PdriskError, match=said):
-            pdrisk.sql("SELECT COUNT(*) FROM l", **{"eps": 1, "rows": 1, "person": {"c": "pid"}, **options, **tables})
+            pdrisk.sql("SELECT COUNT(*) FROM l", **{"eps": 1, "rows": 1, "person": {"c": "pid"}, "tables": tables, **options})
 
     def test_a_table_that_declares_its_own_people(self):
         tables = small(np.random.default_rng(0))
         declared = tables["l"].dprisk.declare(person="lk")
         tables["l"] = declared if declared is not None else tables["l"]
         with pytest.raises(ParameterError, match="without person="):
-            pdrisk.sql("SELECT COUNT(*) FROM l", eps=1, rows=1, person={"c": "pid"}, links=LINKS, **tables)
+            pdrisk.sql("SELECT COUNT(*) FROM l", eps=1, rows=1, person={"c": "pid"}, links=LINKS, tables=tables)
 
     @pytest.mark.parametrize("on", ["lk = age", "lk = ok AND FALSE OR TRUE", "lk % 2 = ok", "lk <= ok"])
     def test_joins_on_something_else(self, on):
@@ -414,7 +414,7 @@ class TestRefused:
         with pytest.raises(PdriskError, match="else than who a person is"):
             pdrisk.sql(
                 f"SELECT COUNT(*) FROM l JOIN (SELECT ok, CAST(z AS INTEGER) AS age, cid FROM o) q ON {on}",
-                eps=1, rows=1, person={"c": "pid"}, links=LINKS, **tables,
+                eps=1, rows=1, person={"c": "pid"}, links=LINKS, tables=tables,
             )  # fmt: skip
 
     def test_a_parent_joined_with_itself_on_its_key_alone(self):
@@ -423,7 +423,7 @@ class TestRefused:
         with pytest.raises(ParameterError, match="else than who a person is"):
             pdrisk.sql(
                 "SELECT COUNT(*) FROM o JOIN (SELECT ok AS k FROM o) q ON ok = k",
-                eps=1, rows=1, person={"c": "pid"}, links=LINKS, **tables,
+                eps=1, rows=1, person={"c": "pid"}, links=LINKS, tables=tables,
             )  # fmt: skip
 
     @pytest.mark.parametrize(
