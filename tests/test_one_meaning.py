@@ -86,7 +86,7 @@ def constant(draw):
 
 def atom(draw):
     """A condition in the words of a query string, and in SQL."""
-    kind = draw.randrange(9)
+    kind = draw.randrange(10)
     number = draw.choice(["x", "y", "(x + y)", "(x - 1)", "(y * x)"])
     symbol = draw.choice(["<", "<=", ">", ">=", "==", "!="])
     in_sql = {"==": "=", "!=": "<>"}.get(symbol, symbol)
@@ -105,6 +105,10 @@ def atom(draw):
         return f"(s {symbol} '{text}')", f"(s {'=' if symbol == '==' else '<>'} '{text}')"
     if kind == 7:
         return "b", "b"
+    if kind == 8:
+        name, like = draw.choice([("contains", "%{}%"), ("startswith", "{}%"), ("endswith", "%{}")])
+        text = draw.choice(["a", "b", "ab"])
+        return f"s.str.{name}('{text}')", f"(s LIKE '{like.format(text)}')"
     name, word = draw.choice("xysb"), draw.choice(["isna", "notna"])
     return f"{name}.{word}()", f"({name} IS {'NOT ' * (word == 'notna')}NULL)"
 

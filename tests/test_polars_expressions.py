@@ -86,6 +86,12 @@ ACCEPTED = [
     C("span") > dt.timedelta(0),
     pl.lit(3) > C("small"),
     (C("x") > 0).alias("named"),
+    C("s").str.starts_with("a"),
+    C("s").str.ends_with(" "),
+    C("s").str.contains("'\"", literal=True),
+    C("day").dt.year() == 2020,
+    C("time").dt.second() > 58,
+    C("time").dt.ordinal_day() == 60,
 ]  # fmt: skip
 
 
@@ -157,8 +163,10 @@ REFUSED = {
     "power": C("x") ** 2 > 1,
     "exclusive or": C("yes") ^ C("no"),
     "bits": C("i") & C("u"),
-    "text": C("s").str.starts_with("a"),
-    "a part of a date": C("day").dt.year() == 2020,
+    "text": C("s").str.to_lowercase() == "a",
+    "a pattern in a text": C("s").str.contains("a."),
+    "a part of a date": C("day").dt.weekday() == 2,
+    "a part of a time with a zone": C("zoned").dt.year() == 2020,
     "no decision": C("x") + 1,
     "a constant": pl.lit(True),
     "a series": pl.lit(pl.Series([True] * 32)),

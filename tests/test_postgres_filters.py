@@ -13,6 +13,7 @@ from pdrisk.engines.sql.servers.postgres_engine import asked, reading
 from pdrisk.errors import ParameterError
 from postgres_databases import connected, database, needs_server
 from test_rowwise_in_sql import (
+    BEHIND,
     CONSTANTS,
     EDGES,
     LEVELS,
@@ -84,6 +85,10 @@ def test_constants(wrong, column):
             assert not wrong(f"{column} {order} {constant!r}")
             assert not wrong(f"not ({constant!r} {order} {column})")
     assert not wrong(f"{column}.isna()")
+
+
+def test_functions(wrong):
+    assert not "".join(wrong(text) for where in BEHIND for text in (where, f"not ({where})"))
 
 
 @pytest.mark.parametrize("column", sorted(TIMES))

@@ -114,6 +114,14 @@ CONSTANTS = {
     "zoned": ["2020-01-31 12:00", "2020-01-31T07:00-05:00"],
     "grade": ["low", "high"],
 }
+BEHIND = [
+    *(f"text.str.{name}({part!r}{how})" for part in ["a", "a ", "b'c", "'c", "\U0001f600", "ä", "zz"]
+      for name, how in (("contains", ""), ("startswith", ""), ("endswith", ""))),
+    "text.str.contains('%', regex=False) or text.str.endswith('\\\\')", "grade.str.contains('i')",
+    *(f"{column}.dt.{part} {order}" for column in ("day", "at")
+      for part, order in (("year", "in [1969, 9999]"), ("quarter", "== 1"), ("month", "> 1"), ("day", "!= 31"),
+                          ("dayofyear", "< 32"), ("hour", "* 2 == 24"), ("minute", ">= 59"), ("second", "== 59"))),
+]  # fmt: skip
 TIMES = {"day", "at", "fine", "zoned"}
 ORDERS = ["<", "<=", ">", ">=", "==", "!="]
 
@@ -158,6 +166,10 @@ class TestComparisons:
             except ParameterError:  # they are not of one kind, for frames as well
                 continue
             assert not told(where, *found, people[2])
+
+    def test_functions(self, decisions, people):
+        wrong = [told(text, *decisions(text), people[2]) for where in BEHIND for text in (where, f"not ({where})")]
+        assert not any(wrong), "\n".join(filter(None, wrong))
 
     @pytest.mark.parametrize("column", CONSTANTS)
     def test_missing(self, decisions, people, column):

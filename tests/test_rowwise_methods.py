@@ -43,6 +43,8 @@ ENDS = {
     "zoned": ["'2020-01-01', '2021-06-05'", "'1999-12-30T23:00Z', '2021'"],
     "levels": ["'lo', 'mid'"],
 }
+BEHIND = ["str.contains('a')", "str.contains(pat='B', regex=False)", "str.startswith('a')", "str.endswith(@letter)"]
+PARTS = ["year", "quarter", "month", "day", "day_of_year", "hour", "minute", "second"]
 LISTS = {
     "number": ["[1, 3]", "(2,)", "[]", "@numbers", "values=[1, 5]", "[1.5, 2]"],
     "whole": ["[1, 3]", "(2,)", "[]", "@numbers"],
@@ -60,6 +62,7 @@ CASES = [
     for kind in [column.replace(",", "").split()[0]]
     for call in ["isna()", "notna()", *(f"between({ends})" for ends in ENDS.get(kind, []))]
     + [f"isin({values})" for values in LISTS.get(kind, [])]
+    + BEHIND * (kind == "text")
 ]
 FORMS = ["`the x`.{}", "not `the x`.{}", "~`the x`.{} & w > 1", "w == 2 or (`the x`.{}) == False"]
 
@@ -127,6 +130,48 @@ class TestMethods:
             assert judged(found.text, frame, lambda: GIVEN, levels).text == found.text
             assert chosen(found.text, frame) == selected_rows(frame, found).tolist()
 
+    @pytest.mark.parametrize("part", PARTS)
+    @pytest.mark.parametrize("dtype", ["datetime64[us]", "datetime64[s]", "timestamp[us][pyarrow]", "date32[pyarrow]"])
+    def test_parts_of_times(self, part, dtype):
+        """As pandas has them, of times before 1970 and before the last missing one too."""
+        moments = [
+            None,
+            "1969-12-31 23:59:59",
+            "1970-01-01",
+            "2020-02-29 12:34:56",
+            "2019-12-31 00:00:01",
+            "1900-03-01",
+        ]
+        frame = pd.DataFrame({"the x": pd.Series(pd.to_datetime(moments, format="ISO8601").as_unit("s")).astype(dtype)})
+        if "date32" in dtype and part in PARTS[-3:]:
+            return  # pandas has none of dates
+        stored = pd.to_datetime(frame["the x"])
+        for limit in (0, 1, 2, 4, 12, 31, 60, 1970, 2020):
+            found = judged(f"not `the x`.dt.{part} > {limit}", frame, lambda: GIVEN)
+            assert found.text == f"not `the x`.dt.{part} > {limit}"
+            assert selected_rows(frame, found).tolist() == (getattr(stored.dt, part) <= limit).tolist()
+        if dtype == "datetime64[us]" and col is not None:
+            expression = getattr(col("the x").dt, part) == 12
+            written = judged(f"`the x`.dt.{part} == 12", frame, lambda: GIVEN)
+            assert judged(expression, frame, lambda: GIVEN).canonical == written.canonical
+
+    def test_years_that_no_calendar_has(self):
+        frame = pd.DataFrame(
+            {"x": np.array(["0000-12-31", "0001-01-01", "9999-12-31", "10000-01-01"], "datetime64[s]")}
+        )
+        assert chosen("x.dt.year in [0, 1, 9999, 10000]", frame) == [False, True, True, False]
+        assert chosen("not x.dt.month == 3", frame) == [False, True, True, False]
+
+    def test_a_pattern_is_looked_for_as_it_stands(self):
+        frame = pd.DataFrame({"x": ["a.b", "axb", None, "a|b"]})
+        assert chosen("x.str.contains('a.b', regex=False)", frame) == [True, False, False, False]
+        found = judged("x.str.contains('|', regex=False) or x.str.startswith('a.')", frame, lambda: GIVEN)
+        assert found.text == "(x.str.contains('|', regex=False)) or (x.str.startswith('a.'))".replace(
+            "(x", "x"
+        ).replace("))", ")")
+        assert selected_rows(frame, found).tolist() == [True, False, False, True]
+        assert judged(found.text, frame, lambda: GIVEN).canonical == found.canonical
+
     def test_every_column_of_a_survey(self):
         for column, call in itertools.product(FRAME.columns, ("isna()", "notna()")):
             if "odd" not in column or pd.__version__ >= "3":
@@ -138,8 +183,25 @@ class TestMethods:
 COMPUTE = "which filters do not have. Compute it as a column in the frame before"
 OTHERS = "which may look at other records"
 REFUSED = {
-    "day.dt.month == 7": f"`dt.month`, {COMPUTE}",
-    "region.str.contains('a')": f"`str.contains`, {COMPUTE}",
+    "day.dt.weekday == 0": f"`dt.weekday`, {COMPUTE}",
+    "region.str.upper() == 'A'": f"`str.upper`, {COMPUTE}",
+    "region.str.contains('a.b')": "regular expression, of which filters have none: write regex=False",
+    "region.str.contains('a', case=False)": "`str.contains` takes one text, which is looked for as it stands",
+    "region.str.contains('a', regex=True)": "`str.contains` takes one text, which is looked for as it stands",
+    "region.str.contains('a', na=False)": "`str.contains` takes one text, which is looked for as it stands",
+    "region.str.contains('a', **@limit)": "`str.contains` takes one text, which is looked for as it stands",
+    "region.str.startswith(('a', 'b'))": "a tuple stands only after `in`",
+    "region.str.startswith('a', 'b')": "`str.startswith` takes one text, which is looked for as it stands",
+    "region.str.startswith('')": "`str.startswith` takes one text of a letter or more",
+    "region.str.endswith(3)": "`str.endswith` takes one text of a letter or more",
+    "region.str.endswith(town)": "`str.endswith` takes something else",
+    "region.str.contains": "`str.contains` takes one text",
+    "day.dt.year() == 2020": "`dt.year` takes something else",
+    "(age + 1).dt.year == 2020": "`dt.year` stands behind the name of a column",
+    "age.dt.year == 2020": "age.dt.year asks age (int64), and takes dates",
+    "age.str.contains('a')": "asks age (int64), and takes text. Convert the column",
+    "zoned.dt.year == 2020": "has a time zone, by whose clock its parts differ",
+    "day.dt.year": "is not a decision between True and False",
     "region.str.lower().str.len() > 3": COMPUTE,
     "age.abs() > 3": f"`abs`, {COMPUTE}",
     "round(height) > 3": f"`round`, {COMPUTE}",

@@ -8,7 +8,7 @@ import operator
 import numpy as np
 import pandas as pd
 
-from pdrisk._model.nodes import Column, Constant, Operation, Rank
+from pdrisk._model.nodes import Call, Column, Constant, Operation, Rank
 
 COMPARED = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
@@ -17,6 +17,12 @@ COMPUTED = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
     "%": operator.mod, "**": operator.pow,
 }  # fmt: skip
+CALLED = {
+    "contains": lambda text, part: part in text,
+    "starts_with": str.startswith,
+    "ends_with": str.endswith,
+    "date_part": lambda unit, time: time.timetuple().tm_yday if unit == "dayofyear" else getattr(time, unit),
+}
 CONDITIONS = {*COMPARED, "and", "or", "not", "in", "not in", "isna", "notna"}
 
 
@@ -52,6 +58,9 @@ def value(node, record):
     if isinstance(node, Rank):
         found = record[node.name]
         return node.levels.index(found) if found in node.levels else None
+    if isinstance(node, Call):
+        parts = [value(part, record) for part in node.arguments]
+        return None if None in parts else CALLED[node.name](*parts)
     if node.symbol in CONDITIONS:
         found = truth(node, record)
         return None if found is None else int(found)

@@ -19,7 +19,7 @@ from pdrisk._caller_frame import caller
 from pdrisk._core.foreign import shown
 from pdrisk._guard import guarded
 from pdrisk._model.declared.missing_codes import asked_for_code
-from pdrisk._model.nodes import Column, Constant, Node, Operation, equalities, is_given
+from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, equalities, is_given
 from pdrisk._model.rowwise.builder import EXAMPLE, Builder, Levels, text_of
 from pdrisk._model.rowwise.derived import Derived
 from pdrisk._model.rowwise.expression import Recorded, Recorder, state_of
@@ -266,7 +266,7 @@ def _checked(builder: Builder, build: Callable[[], Any]) -> RowwiseFilter:
     def checked() -> RowwiseFilter:
         tree = build()
         tree = state_of(tree)[1] if isinstance(tree, Recorded) else tree
-        if not isinstance(tree, Column | Operation):
+        if not isinstance(tree, Call | Column | Operation):
             builder.refuse(f"it names no column, so it decides nothing about a record. {EXAMPLE}.")
         rule, value = typed(tree, {name: builder.frame[name].iloc[:0] for name in builder.columns}, builder)
         check_boolean(tree, value, builder)

@@ -4,7 +4,7 @@ import datetime as dt
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from keyword import iskeyword
 from typing import Any, NoReturn
@@ -21,6 +21,7 @@ from pdrisk._model.nodes import (
     MEMBERSHIP,
     MISSING,
     SIGNS,
+    Call,
     Column,
     Constant,
     Node,
@@ -29,6 +30,7 @@ from pdrisk._model.nodes import (
     is_given,
 )
 from pdrisk._model.operands import gives
+from pdrisk._model.rowwise.functions import OF_TEXT, OF_TIME, PATTERN, call_of_text, call_of_time, spelled
 from pdrisk.errors import ParameterError
 
 WHY = "A filter must decide each record by that record and constants alone, or one record could change many decisions"
@@ -36,8 +38,8 @@ INSTEAD = "Compute it without the data and write the constant, or pass a mask, w
 GIVEN = "@value"  # Python has computed every constant of an expression before anything is seen of it
 EXAMPLE = "Write a comparison of columns and constants, as in `age > 40`"
 IN_FRAME = (
-    "Compute it as a column in the frame before, as in df.assign(month=df['day'].dt.month), or ask pdrisk.sql, where "
-    "month(day) and LIKE work"
+    "Compute it as a column in the frame before, as in df.assign(weekday=df['day'].dt.weekday), or ask pdrisk.sql, "
+    "which has dayofweek(day) and lower(name)"
 )
 COLLECTIONS = (list, tuple, set, frozenset)
 
@@ -55,6 +57,10 @@ METHODS = {
     "between": ("left", "right"),
     "isin": ("values",),
 }  # of a column, and what they take
+BEHIND: dict[str, Mapping[str, str]] = {
+    "str": OF_TEXT,
+    "dt": OF_TIME,
+}  # functions of a column that is behind one of these words
 SAME = {"isnull": "isna", "notnull": "notna"}
 # Functions that make times of constants.
 _TIME = "Write the time as text, as in `day >= '2020-01-31'`, or name a variable that holds it, as in `day >= @start`"
@@ -118,6 +124,8 @@ def text_of(node: Node) -> str:
         return "`" + name.replace("`", "``") + "`" if needs_backticks(name) else name
     if isinstance(node, Constant):
         return _literal(node.value) if node.given is None else node.given
+    if isinstance(node, Call):
+        return spelled(node, text_of)
     assert isinstance(node, Operation)
     symbol = node.symbol
     if symbol in MISSING:
@@ -236,6 +244,28 @@ class Builder:
         elif symbol in LOGIC and any(type(value) is not bool for value in constants):
             self.refuse(f"`{symbol}` joins conditions, not constants. Write each out: `age == 40 or age == 41`.")
         return Operation(symbol, parts)
+
+    def function(self, name: str, column: Node, given: Sequence[Constant], options: Mapping[str, Any]) -> Node:
+        """A function behind ``.str`` or ``.dt``, as in ``str.contains``, with what was passed to it."""
+        kind, _, own = name.partition(".")
+        if not isinstance(column, Column):
+            self.refuse(f"`{name}` stands behind the name of a column, as in `name.str.contains('a')`.")
+        if own not in BEHIND[kind]:
+            self.refuse(not_offered(name, is_row_wise(name)))
+        if kind == "dt":
+            return call_of_time(own, column)
+        literal = options.get("regex") if own == "contains" else False
+        if len(given) != 1 or set(options) - ({"regex"} if own == "contains" else set()) or literal:
+            self.refuse(f"`{name}` takes one text, which is looked for as it stands: write `name.{name}('a')`.")
+        (part,) = given
+        if not isinstance(part.value, str) or not part.value:
+            self.refuse(f"`{name}` takes one text of a letter or more, as in `name.{name}('a')`.")
+        if literal is None and PATTERN & set(part.value):
+            self.refuse(
+                f"pandas reads the text of `{name}` as a regular expression, of which filters have none: write "
+                "regex=False behind it, or in Polars literal=True, to look for it as it stands."
+            )
+        return call_of_text(own, column, part)
 
     def folded(self, symbol: str, values: list[Any], given: str | None) -> Constant:
         result: Any = None

@@ -28,6 +28,7 @@ from pdrisk._model.rowwise.builder import Builder, needs_backticks, text_of
 from pdrisk._model.rowwise.families import family, of_values
 
 __all__ = [
+    "CONVERT",
     "check_exact",
     "check_kinds",
     "check_order",

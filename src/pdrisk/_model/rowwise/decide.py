@@ -29,6 +29,7 @@ from pdrisk._model.nodes import (
     MISSING,
     NEGATED,
     SIGNS,
+    Call,
     Column,
     Constant,
     Node,
@@ -54,6 +55,7 @@ from pdrisk._model.rowwise.families import (
     texts_of,
     truths_of,
 )
+from pdrisk._model.rowwise.functions import column_of, value_of
 
 __all__ = ["computed", "equal_to_one_of", "folded", "holds"]
 
@@ -110,6 +112,8 @@ def _value(node: Node, columns: Mapping[Hashable, pd.Series]) -> Any:
         return columns[node.name]
     if isinstance(node, Constant):
         return node.value
+    if isinstance(node, Call):
+        return value_of(node, columns[column_of(node).name])
     if isinstance(node, Rank):
         return _rank(columns[node.name], node.levels)
     assert isinstance(node, Operation)

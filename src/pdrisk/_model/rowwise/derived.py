@@ -10,7 +10,7 @@ import pandas as pd
 
 from pdrisk._guard import guarded
 from pdrisk._model.columns import column_kind
-from pdrisk._model.nodes import Column, Node, Operation, is_given
+from pdrisk._model.nodes import Call, Column, Node, Operation, is_given
 from pdrisk._model.rowwise.builder import Levels, text_of
 from pdrisk._model.rowwise.meaning import meaning_of
 from pdrisk._model.rowwise.query_string import QueryString
@@ -73,7 +73,7 @@ def derived(
 
     def judged() -> Derived:
         tree = builder.tree()
-        if not isinstance(tree, Column | Operation):
+        if not isinstance(tree, Call | Column | Operation):
             builder.refuse(f"it names no column. {EXAMPLE}.")
         rule, value = typed(tree, {each: frame[each].iloc[:0] for each in builder.columns}, builder)
         kind = column_kind(value)

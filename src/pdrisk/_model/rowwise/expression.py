@@ -1,10 +1,12 @@
 """Trees of ``pd.col`` expressions: each is evaluated on a recorder that stands for the frame."""
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any, NoReturn
 
 from pdrisk._model.nodes import ARITHMETIC, COMPARISONS, MISSING, Node
-from pdrisk._model.rowwise.builder import GIVEN, WHY, Builder, is_row_wise, not_offered
+from pdrisk._model.rowwise.builder import BEHIND, GIVEN, WHY, Builder, is_row_wise, not_offered
+from pdrisk._model.rowwise.functions import OF_TEXT
 
 __all__ = ["Recorded", "Recorder", "state_of"]
 
@@ -27,6 +29,27 @@ class Recorded:
     def between(self, left: object, right: object) -> "Recorded":
         both: Recorded = (self >= left) & (self <= right)  # type: ignore[operator]
         return both
+
+
+class Behind:
+    """Stands for ``.str`` or ``.dt`` of a recorded column, and for a function behind ``.str``."""
+
+    def __init__(self, recorded: Recorded, name: str) -> None:
+        self.state = recorded, name
+
+    def __getattribute__(self, name: str) -> Any:
+        recorded, own = object.__getattribute__(self, "state")
+        builder, node = state_of(recorded)
+        if own == "str" and name in OF_TEXT:
+            return Behind(recorded, f"str.{name}")
+        return Recorded(builder, builder.function(f"{own}.{name}", node, (), {}))
+
+    def __call__(self, *given: object, **options: object) -> Recorded:
+        recorded, own = object.__getattribute__(self, "state")
+        builder, node = state_of(recorded)
+        given = (*given, *(options.pop(each) for each in ("pat",) if each in options))
+        parts = [builder.constant(each, "a constant", GIVEN) for each in given if not isinstance(each, Recorded)]
+        return Recorded(builder, builder.function(own, node, parts, options))
 
 
 def state_of(recorded: Recorded) -> tuple[Builder, Node]:
@@ -63,6 +86,8 @@ for _name, _symbol in (("invert", "not"), ("neg", "unary -"), ("pos", "unary +")
     setattr(Recorded, f"__{_name}__", _recording(_symbol))
 for _name in MISSING:
     setattr(Recorded, _name, _recording(_name))
+for _name in BEHIND:
+    setattr(Recorded, _name, property(partial(Behind, name=_name)))
 for _name in (  # Python looks these up on the class, so that __getattribute__ does not see them
     *("abs", "array", "array_ufunc", "bool", "call", "contains", "divmod", "float", "getitem", "index", "int"),
     *("iter", "len", "matmul", "rdivmod", "rmatmul", "round", "rxor", "xor"),

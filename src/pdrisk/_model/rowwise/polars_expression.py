@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from pdrisk._model.nodes import Node
+from pdrisk._model.nodes import Constant, Node
 from pdrisk._model.rowwise.builder import GIVEN, Builder
 
 if TYPE_CHECKING:
@@ -24,9 +24,15 @@ BINARY = {
 }  # fmt: skip
 OF_ONE = {"Not": "not", "IsNull": "isna", "IsNotNull": "notna"}
 CLOSED = {"Both": (">=", "<="), "Left": (">=", "<"), "Right": (">", "<="), "None": (">", "<")}
+BEHIND = {
+    "Contains": "str.contains", "StartsWith": "str.startswith", "EndsWith": "str.endswith", "Year": "dt.year",
+    "Quarter": "dt.quarter", "Month": "dt.month", "Day": "dt.day", "OrdinalDay": "dt.dayofyear", "Hour": "dt.hour",
+    "Minute": "dt.minute", "Second": "dt.second",
+}  # fmt: skip
 OFFERED = (
-    "Of Polars, filters take pl.col(name), constants, comparisons, & | ~, + - * /, is_in, is_between, is_null and "
-    "is_not_null; a query string has more"
+    "Of Polars, filters take pl.col(name), constants, comparisons, & | ~, + - * /, is_in, is_between, is_null, "
+    "is_not_null, str.contains(literal=True), str.starts_with, str.ends_with, and dt.year() to dt.second(); a query "
+    "string has more"
 )
 
 
@@ -69,8 +75,15 @@ def _function(said: Any, given: list[Any], builder: Builder) -> Node:
     """A call of a function, whose name stands within that of its family."""
     if said == "Negate":
         return builder.operation("unary -", _node(given[0], builder))
-    own = said.get("Boolean") if isinstance(said, dict) else said
+    kind, own = next(iter(said.items())) if isinstance(said, dict) else ("", said)
     name, options = next(iter(own.items())) if isinstance(own, dict) else (own, {})
+    if kind in ("StringExpr", "TemporalExpr") and name in BEHIND:
+        column, *parts = (_node(each, builder) for each in given)
+        constants = [each for each in parts if isinstance(each, Constant)]
+        how = {"regex": False} if name == "Contains" and options["literal"] else {}
+        return builder.function(BEHIND[name], column, constants, how)
+    if kind not in ("", "Boolean"):
+        return _refused(name, builder)
     if name in OF_ONE:
         return builder.operation(OF_ONE[name], _node(given[0], builder))
     if name == "IsBetween" and options["closed"] in CLOSED:
@@ -81,7 +94,11 @@ def _function(said: Any, given: list[Any], builder: Builder) -> Node:
         return builder.operation("and", low, high)
     if name == "IsIn" and _is_constant(given[1]) and not options.get("nulls_equal"):
         return _is_in(_node(given[0], builder), _value(given[1]), builder)
-    return builder.refuse(f"it uses the function {name or next(iter(said))}. {OFFERED}.")
+    return _refused(name, builder)
+
+
+def _refused(function: str, builder: Builder) -> Node:
+    return builder.refuse(f"it uses the function {function}. {OFFERED}.")
 
 
 def _is_in(value: Node, listed: Any, builder: Builder) -> Node:

@@ -12,6 +12,7 @@ import pandas as pd
 from pdrisk._model.nearest import did_you_mean, unknown_column
 from pdrisk._model.nodes import MEMBERSHIP, Column, Constant, Node
 from pdrisk._model.rowwise.builder import (
+    BEHIND,
     EXAMPLE,
     INSTEAD,
     METHODS,
@@ -153,6 +154,10 @@ class QueryString(Builder):
 
     def method(self, node: ast.Call | ast.Attribute) -> Node:
         named = node.func if isinstance(node, ast.Call) else node
+        if isinstance(named, ast.Attribute) and isinstance(named.value, ast.Attribute):
+            kind, own = named.value.attr, named.attr
+            if own in BEHIND.get(kind, ()):
+                return self.behind(node, f"{kind}.{own}", self.node(named.value.value))
         if not isinstance(named, ast.Attribute) or named.attr not in METHODS:
             return self.refuse(self.foreign(node))
         name, column = named.attr, self.node(named.value)
@@ -172,6 +177,18 @@ class QueryString(Builder):
         if name == "isin":
             return self.operation("in", column, self.listed(said["values"], "what stands in isin()"))
         return self.operation(name, column)
+
+    def behind(self, node: ast.Call | ast.Attribute, name: str, column: Node) -> Node:
+        """A function behind ``.str``, or a part of a time behind ``.dt``, which has no brackets."""
+        if isinstance(node, ast.Attribute):
+            return self.function(name, column, (), {})
+        options = {word.arg or "**": self.node(word.value) for word in node.keywords}
+        given = [*map(self.node, node.args), *(options.pop(each) for each in ("pat",) if each in options)]
+        constants = [each for each in given if isinstance(each, Constant)]
+        if len(constants) < len(given) or name.startswith("dt."):
+            self.refuse(f"`{name}` takes something else: write `name.str.contains('a')` or `day.dt.year`.")
+        plain = {word: each.value if isinstance(each, Constant) else each for word, each in options.items()}
+        return self.function(name, column, constants, plain)
 
     def foreign(self, node: ast.AST) -> str:
         """Why a function, method or attribute in this part of the query is refused."""

@@ -6,12 +6,25 @@ from typing import Any, NoReturn
 
 import pandas as pd
 
-from pdrisk._model.columns import are_truth_objects
-from pdrisk._model.kinds import DATE, DURATION, MIXED, NUMBER, PERIOD, TRUTH, ZONED, kind_of_value
-from pdrisk._model.nodes import COMPARISONS, LOGIC, MISSING, ORDERINGS, Column, Constant, Node, Operation, Rank, Truth
+from pdrisk._model.columns import are_truth_objects, column_kind
+from pdrisk._model.kinds import DATE, DURATION, MIXED, NOTHING, NUMBER, PERIOD, TEXT, TRUTH, ZONED, kind_of_value
+from pdrisk._model.nodes import (
+    COMPARISONS,
+    LOGIC,
+    MISSING,
+    ORDERINGS,
+    Call,
+    Column,
+    Constant,
+    Node,
+    Operation,
+    Rank,
+    Truth,
+)
 from pdrisk._model.operands import gives, no_arithmetic, takes
 from pdrisk._model.rowwise.builder import Builder, text_of
 from pdrisk._model.rowwise.comparisons import (
+    CONVERT,
     check_exact,
     check_kinds,
     check_order,
@@ -23,6 +36,7 @@ from pdrisk._model.rowwise.comparisons import (
     unfit,
 )
 from pdrisk._model.rowwise.families import family, of_values
+from pdrisk._model.rowwise.functions import column_of
 
 __all__ = ["BOOLEAN", "check_boolean", "typed"]
 
@@ -41,6 +55,8 @@ def typed(node: Node, empty: Mapping[Hashable, pd.Series], builder: Builder, lev
         return node, empty[node.name]
     if isinstance(node, Constant):
         return node, node.value
+    if isinstance(node, Call):
+        return node, _checked_call(node, empty, builder)
     assert isinstance(node, Operation)
     symbol = node.symbol
     parts, values = map(list, zip(*[typed(part, empty, builder, level + 1) for part in node.parts], strict=True))
@@ -55,6 +71,26 @@ def typed(node: Node, empty: Mapping[Hashable, pd.Series], builder: Builder, lev
     else:
         parts = _compared(symbol, parts, values, builder)
     return Operation(symbol, tuple(parts)), ON_NO_ROWS[gives(symbol)]
+
+
+def _checked_call(node: Call, empty: Mapping[Hashable, pd.Series], builder: Builder) -> pd.Series:
+    """A function of a column of texts, or of times without a zone, on zero rows."""
+    column, is_of_time = column_of(node), node.name == "date_part"
+    value = empty[column.name]
+    name = family(value.dtype)
+    if name is None and not is_of_time:  # a column of objects is asked for their kind, which docs/limits.md tells
+        name = TEXT if column_kind(builder.frame[column.name]) in (TEXT, NOTHING) else name
+    if name == ZONED and is_of_time:
+        builder.refuse(
+            f"{described(column, value)} has a time zone, by whose clock its parts differ. "
+            f"{converted(column.name, '{}.dt.tz_localize(None)')}, by which every record keeps the time of its zone."
+        )
+    if name != (DATE if is_of_time else TEXT):
+        wanted, advice = ("dates", CONVERT[DATE]) if is_of_time else ("text", CONVERT[TEXT])
+        builder.refuse(
+            f"{text_of(node)} asks {described(column, value)}, and takes {wanted}. {converted(column.name, advice)}."
+        )
+    return ON_NO_ROWS[NUMBER if is_of_time else TRUTH]
 
 
 def check_boolean(node: Node, value: Any, builder: Builder) -> None:
