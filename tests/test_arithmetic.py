@@ -197,3 +197,23 @@ class TestIntervals:
             one, other = FRAME.dprisk.count(eps=1), FRAME.dprisk.count(eps=1)
             assert (one - other).value == one.value - other.value
         assert ledger.remaining().eps == 3
+
+
+class TestExplained:
+    @pytest.mark.parametrize("audience", ["participant", "analyst", "curator", "publication"])
+    def test_each_draw_once_and_what_all_cost(self, total, people, audience):
+        mean = total / people + 0.5 * total
+        text = mean.explain(audience)
+        assert text.startswith(f"{mean.value:.6g} (95 % noise interval ")
+        assert "computed from the 2 answers below, eps 2 in all" in text
+        assert text.split("\n\n", 1)[1] == f"{total.explain(audience)}\n\n{people.explain(audience)}"
+        assert pdrisk.explain(mean, audience, prior=0.1) == mean.explain(audience, prior=0.1) != text
+
+    def test_of_one(self, total):
+        assert "computed from the answer below" in (2 * total - total).explain()
+
+    def test_refused(self, total, people):
+        with pytest.raises(pdrisk.ParameterError, match="unknown audience"):
+            (total + people).explain("everybody")
+        with pytest.raises(pdrisk.ParameterError, match="so_far"):
+            (total + people).explain(so_far=0.5)

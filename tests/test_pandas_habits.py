@@ -201,9 +201,9 @@ class TestOptionsOfPandas:
         with pytest.raises(pdrisk.UnknownColumnError, match="A condition stands in where="):
             people().dprisk.count("x > 2", eps=1)
 
-    def test_agg_of_a_name(self):
-        with pytest.raises(ColumnTypeError, match=r'or names, as in typical=\("distance", "median"\)'):
-            people().dprisk.agg("mean", eps=1)
+    def test_agg_of_a_number(self):
+        with pytest.raises(ColumnTypeError, match=r'names, as in typical=\("distance", "median"\)'):
+            people().dprisk.agg(3, eps=1)
 
     @pytest.mark.parametrize(("name", "meant"), SAME.items())
     def test_other_names(self, name, meant):
@@ -389,3 +389,52 @@ class TestAllThatIsMissingInSql:
         with pytest.raises(ParameterError, match="needs bounds") as caught:
             pdrisk.sql(query, eps=eps, f=people())
         assert "needs eps, too" not in str(caught.value)
+
+
+BOTH = {"x": (0, 10), "y": (0, 1)}
+
+
+class TestSeveralColumns:
+    """As pandas has ``agg(["mean", "std"])`` and ``corr()`` of a frame; with one eps for all of them."""
+
+    def test_statistics_of_all_columns_with_bounds(self):
+        frame = people()
+        found = frame.dprisk.agg(["mean", "count"], eps=10**6, bounds=BOTH)
+        assert found.index.tolist() == [(x, s) for x in "xy" for s in ("mean", "count")]
+        assert found["value"].tolist() == pytest.approx([3.5, 60, 0.5, 60])
+        same = frame.dprisk.agg({"x": ["mean", "count"], "y": ["mean", "count"]}, eps=10**6, bounds=BOTH)
+        assert found["eps"].tolist() == same["eps"].tolist() and found.index.equals(same.index)
+        declared = pdrisk.Dataset(frame, bounds={"y": (0, 1)})
+        assert declared.agg("mean", eps=1).index.tolist() == [("y", "mean")]
+        assert declared.agg("mean", eps=1, by="region", keys=["north", "south"]).shape[0] == 2
+
+    def test_correlations_of_every_two(self):
+        frame = people().assign(z=lambda rows: rows["x"] * 2)
+        bounds = BOTH | {"z": (0, 20)}
+        found = frame.dprisk.corr(["x", "y", "z"], eps=10**6, bounds=bounds)
+        assert found.index.tolist() == [("x", "y"), ("x", "z"), ("y", "z")]
+        wanted = frame[["x", "y", "z"]].corr()
+        assert found["value"].tolist() == pytest.approx([wanted.loc[pair] for pair in found.index], abs=1e-3)
+        assert found["eps"].sum() == pytest.approx(10**6)
+        by = frame.dprisk.corr(["x", "z"], eps=10**6, bounds=bounds, by="region", keys=["north", "south"])
+        assert by.index.names == ["region", "x", "y"] and by["value"].tolist() == pytest.approx([1, 1], abs=1e-3)
+
+    @pytest.mark.parametrize(
+        ("asked", "words"),
+        [
+            (lambda d: d.agg(["mean"], eps=1), "none has any: pass bounds="),
+            (lambda d: d.agg(["mean"], eps=1, bounds=(0, 1)), "none has any: pass bounds="),
+            (lambda d: d.agg(["mean"], eps=1, bounds={"nope": (0, 1)}), "unknown column 'nope'"),
+            (lambda d: d.agg([], eps=1, bounds=BOTH), "at least one|empty|statistics"),
+            (lambda d: d.mean(["x", "y"], eps=1, bounds=BOTH), "not by a value of type list: ask about several"),
+            (lambda d: d.corr(["x"], eps=1, bounds=BOTH), "takes 2 to 45, each once"),
+            (lambda d: d.corr(["x", "x"], eps=1, bounds=BOTH), "takes 2 to 45, each once"),
+            (lambda d: d.corr(["x"] * 99, eps=1, bounds=BOTH), "takes 2 to 45, each once"),
+            (lambda d: d.corr(["x", ["y"]], eps=1, bounds=BOTH), "not by a value of type list"),
+            (lambda d: d.corr("x", eps=1, bounds=BOTH), "corr needs two columns"),
+            (lambda d: d.corr(["x", "y"], eps=1), "needs bounds of column 'x'"),
+        ],
+    )
+    def test_refused(self, asked, words):
+        with pytest.raises((ParameterError, ColumnTypeError), match=words):
+            asked(people().dprisk)

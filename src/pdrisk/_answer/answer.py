@@ -182,7 +182,7 @@ class Answer:
             overall=query.unit.overall,
             leaves_out=query.unit.leaves_out,
             grouped=groups is not None,
-            bins_clamp=kind.clamps if isinstance(kind, Histogram) else None,
+            bins_clamp=kind.clamps if isinstance(kind, Histogram) else query.bins_clamp,
             releases=query.releases if len(query.leads) < len(query.lines) else (),
             delta=float(query.delta),
             eps_groups=0.0 if chosen is None else float(chosen.eps),

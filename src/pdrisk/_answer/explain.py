@@ -11,6 +11,7 @@ import pandas as pd
 
 from pdrisk._answer.answer import NO_ANSWER, Answer
 from pdrisk._answer.answer_line import AnswerLine
+from pdrisk._answer.arithmetic.combined import Combined
 from pdrisk._answer.curator import Curator, Exposed
 from pdrisk._answer.release import Release
 from pdrisk._answer.words import explained
@@ -27,18 +28,18 @@ __all__ = ["explain"]
 
 @own_errors
 def explain(
-    answer: Release | pd.DataFrame | None = None,
+    answer: Release | Combined | pd.DataFrame | None = None,
     audience: str = "participant",
     so_far: object = None,
     *,
     prior: float | None = None,
     language: str = "en",
 ) -> str:
-    """Explanation of an answer in plain words: of a `Release`, or of a table from ``by=``, ``agg`` or ``sql``.
+    """Explanation of an answer in plain words: of a `Release`, a sum of them, or a table of ``by=``, ``agg``, ``sql``.
 
     Parameters
     ----------
-    answer : Release, DataFrame, or Polars or Arrow table, optional
+    answer : Release, sum or quotient of releases, DataFrame, or Polars or Arrow table, optional
         As pdrisk returned it. Groups cost their eps once, since everybody is in at most one. Without it the text is
         about all answers that the ledger ``so_far`` pays for, those to come included where it has a limit.
     audience : {"participant", "analyst", "curator", "publication"}
@@ -89,7 +90,7 @@ def explain(
         if prior is not None:
             raise ParameterError("prior= is for one answer: of all together, an attacker starts from a coin's 1/2.")
         return explained_ledger(so_far, audience, language)
-    if isinstance(answer, Release):
+    if isinstance(answer, Release | Combined):
         return answer.explain(audience, so_far, prior=prior, language=language)
     table = _in_pandas(answer)
     if table is None:

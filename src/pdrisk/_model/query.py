@@ -139,8 +139,8 @@ class Query:
         every release. Engines read the groups alone.
     sums_cells : bool
         Whether what is shown is computed of all groups together, so that none may be withheld or rounded.
-    in_bins : bool
-        Whether the last column of its groups are bins of another column.
+    bins_clamp : bool or None
+        If the last column of its groups are bins of another one: whether values beyond count in the outer ones.
     """
 
     lines: tuple[Line, ...]
@@ -163,7 +163,7 @@ class Query:
     has_facts: bool = True
     margins: Margins | None = None
     sums_cells: bool = field(default=False, repr=False)
-    in_bins: bool = field(default=False, repr=False)
+    bins_clamp: bool | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not self.releases:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Final
@@ -13,9 +13,11 @@ import numpy as np
 
 from pdrisk._answer.arithmetic.exact_expressions import Expression, computed, constants, interval, shown
 from pdrisk._answer.arithmetic.forms import Linear
+from pdrisk._answer.words.languages import texts
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.once import once
 from pdrisk._model.arguments import checked_probability
+from pdrisk._printing import DisplayedText
 
 __all__ = ["Arithmetic", "Combined"]
 
@@ -143,6 +145,24 @@ class Combined(Arithmetic):
         (least,), (most,) = self._form.range()  # computed exactly, unlike the ends
         return max(math.nextafter(ends[0], -math.inf), least), min(math.nextafter(ends[1], math.inf), most)
 
+    @own_errors
+    def explain(
+        self,
+        audience: str = "participant",
+        so_far: object = None,
+        *,
+        prior: float | None = None,
+        language: str = "en",
+    ) -> str:
+        """Explanation of each answer that it was computed from, in plain words, as ``Release.explain`` gives it."""
+        releases, said = list(_releases(self)), texts(language)
+        eps, number = math.fsum(each.answer.eps for each in releases), len(releases)
+        value = repr(self).partition(", of ")[0] + ")"
+        field = "computed_from_one" if number == 1 else "computed_from_several"
+        head = said[field].format(value=value, number=number, eps=f"{eps:.6g}")
+        told = [each.explain(audience, so_far, prior=prior, language=language) for each in releases]
+        return DisplayedText("\n\n".join([head, *told]))
+
     @once
     def _form(self) -> Expression:
         return computed(self.operation, _form(self.left), _form(self.right))
@@ -174,6 +194,16 @@ def _combined(operation: str, left: Any, right: Any) -> Any:
     if not all(isinstance(part, Arithmetic) or _is_number(part) for part in (left, right)):
         return NotImplemented
     return Combined(operation, left, right)
+
+
+def _releases(part: Any) -> Iterator[Any]:
+    """The releases that a number was computed from, each draw once."""
+    if isinstance(part, Combined):
+        yield from {
+            frozenset(each._sources()): each for side in (part.left, part.right) for each in _releases(side)
+        }.values()
+    elif isinstance(part, Arithmetic):
+        yield part
 
 
 def _form(part: Any) -> Expression:

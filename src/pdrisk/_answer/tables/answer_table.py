@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -42,7 +42,7 @@ def one_answer(results: Results, groups: pd.Index | None) -> Release | pd.DataFr
 def table_of_lines(
     results: Results,
     groups: pd.Index | None,
-    level: tuple[str, Sequence[Hashable]] | None = None,
+    level: pd.Index | None = None,
     names: tuple[str, ...] = (),
 ) -> pd.DataFrame:
     """The answers to a query of several lines, one row for each, indexed by column and statistic, then by group.
@@ -51,8 +51,8 @@ def table_of_lines(
     ----------
     results : Results
     groups : Index or None
-    level : (str, sequence), optional
-        Name and labels of one index level for the lines, after the groups, in the place of column and statistic.
+    level : Index, optional
+        Labels of the lines, which come after the groups, in the place of column and statistic.
     names : tuple of str
         Of the lines, in the place of column and statistic.
     """
@@ -63,14 +63,12 @@ def table_of_lines(
         if groups is not None:
             index = _crossed(index.repeat(len(groups)), groups.take(np.tile(np.arange(len(groups)), len(parts))))
         return _table(results, parts, index, grouped=groups is not None, names=names)
-    name, labels = level
-    own = pd.Index(list(labels), name=name)
     if groups is None:
-        return _table(results, parts, own, grouped=False)
+        return _table(results, parts, level, grouped=False)
     table = _stacked(parts)
-    by_group = np.arange(len(table)).reshape(len(own), len(groups)).T.ravel()
-    inner = own.take(np.tile(np.arange(len(own)), len(groups)))
-    crossed = _crossed(groups.repeat(len(own)), inner)
+    by_group = np.arange(len(table)).reshape(len(level), len(groups)).T.ravel()
+    inner = level.take(np.tile(np.arange(len(level)), len(groups)))
+    crossed = _crossed(groups.repeat(len(level)), inner)
     return _table(results, [table.iloc[by_group]], crossed, grouped=True, by_group=True)
 
 
@@ -92,7 +90,7 @@ def wide_table(table: pd.DataFrame) -> pd.DataFrame:
     ).attach(wide)
 
 
-def intervals_of(edges: Sequence[float]) -> list[pd.Interval]:
+def intervals_of(edges: Sequence[Any]) -> list[pd.Interval]:
     """Bins as labels of rows: each holds its left edge, the last one both, which no IntervalIndex can say."""
     pairs = list(pairwise(edges))
     return [*(pd.Interval(*ends, closed="left") for ends in pairs[:-1]), pd.Interval(*pairs[-1], closed="both")]

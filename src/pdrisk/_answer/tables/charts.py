@@ -139,7 +139,10 @@ def _kind(cells: PublishedCells, keys: pd.Series | None) -> str:
 
 
 def _are_bins(keys: pd.Series) -> bool:
-    return all(isinstance(key, pd.Interval) and np.isfinite([key.left, key.right]).all() for key in keys)
+    return all(
+        isinstance(key, pd.Interval) and isinstance(key.left, float | int) and np.isfinite([key.left, key.right]).all()
+        for key in keys
+    )
 
 
 def _is_ordered(keys: pd.Series) -> bool:

@@ -92,7 +92,7 @@ class Inequality:
         bins.index = last if groups is None else _with_level(groups.repeat(number), last)
         assert answer is not None
         index = tuple(plain_label(name) for name in bins.index.names)
-        answer = replace(answer, bins_clamp=True, index=index, measured=said_of([measured], bins.index))
+        answer = replace(answer, index=index, measured=said_of([measured], bins.index))
         found = cls(answer.attach(bins), bins, line, counts, groups)
         return replace(found, table=found._table(MEASURE, {name: getattr(counts, name)() for name in of}))
 

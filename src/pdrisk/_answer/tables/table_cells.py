@@ -113,7 +113,7 @@ def pandas_table(answer: Any) -> tuple[pd.DataFrame, Answer | None]:
 def label_of(key: Any) -> str:
     """Text of a key: a bin as ``0 to 5``, a day without its time."""
     if isinstance(key, pd.Interval):
-        return f"{key.left:g} to {key.right:g}"
+        return f"{label_of(key.left)} to {label_of(key.right)}"
     if key is None or key is pd.NA or key != key:  # NaN, NaT
         return "missing"
     if isinstance(key, pd.Timestamp) and key == key.normalize():
@@ -149,10 +149,10 @@ def _checked(
     if deviation is None:
         deviation = (high - low) / 2 / DEVIATIONS
     step: Any = bases(np.ravel(deviation))
-    counts = said.bins_clamp is not None or {line.statistic for line in said.lines} == {"count"}
+    counts = all(line.statistic.partition("(")[0] in ("count", "hist") for line in said.lines)
     step = np.where(counts & (step < 1) & (step > 0), 1.0, step)
     name = title or (said.lines[0].name if len(said.lines) == 1 else "noisy value")
-    if said.bins_clamp is not None or name == "count()":
+    if counts and (said.bins_clamp is not None or name == "count()"):
         name = "count"
     return PublishedCells(keys, values, low, high, step, name, counts)
 

@@ -1,4 +1,4 @@
-"""English texts about all answers of a ledger together, and about trade-off curves: a part of `english.TEXTS`."""
+"""English texts about several answers together, and about trade-off curves: a part of `english.TEXTS`."""
 
 from typing import Final
 
@@ -7,6 +7,11 @@ from pdrisk._ledger.rules.success_limits import LATE
 __all__ = ["OF_LEDGERS"]
 
 OF_LEDGERS: Final = {
+    "computed_from_one": "{value}: computed from the answer below, and tells nothing that it does not tell.",
+    "computed_from_several": (
+        "{value}: computed from the {number} answers below, eps {eps} in all, and tells nothing that they do not tell "
+        "together."
+    ),
     "ledger_without": "Without our numbers they can only toss a coin: right {coin} times out of {out_of}.",
     "ledger_with": (
         "With all our numbers, those to come included, they are right at most {times} times out of {out_of}, however "

@@ -300,7 +300,7 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
             "not allow some. Ask with pdrisk.sql."
         )
     ruled = {*policy.refuse_statistics, *(name for name, _ in policy.round_to)}
-    if query.in_bins and (refused := sorted(ruled & OF_BINS[query.sums_cells])):
+    if query.bins_clamp is not None and (refused := sorted(ruled & OF_BINS[query.sums_cells])):
         raise PolicyError(
             f"{asked} in bins: the owner does not allow {refused[0]}, or has it rounded. Ask for another statistic."
         )

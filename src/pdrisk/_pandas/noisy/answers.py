@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -45,7 +45,7 @@ def answers(
     query: Query,
     engine: Engine[Any],
     asker: Asker,
-    level: tuple[str, Sequence[Hashable]] | None = None,
+    level: pd.Index | None = None,
     names: tuple[str, ...] = (),
 ) -> pd.DataFrame:
     """The answers to a query of several lines, indexed as `table_of_lines` says."""

@@ -31,7 +31,14 @@ from pdrisk._model.query import Line, Query
 from pdrisk._pandas.curators.disclosure_views import DisclosureViews
 from pdrisk._pandas.noisy.answers import answered, answers
 from pdrisk._pandas.requests.judged_requests import check_given, judged_query
-from pdrisk._pandas.requests.lines import judged_lines, judged_pair, lines_of_names, lines_of_request, listed_columns
+from pdrisk._pandas.requests.lines import (
+    judged_lines,
+    judged_pair,
+    lines_of_names,
+    lines_of_request,
+    listed_columns,
+    paired,
+)
 from pdrisk._pandas.requests.objects import judging
 from pdrisk._pandas.requests.options import DEFAULTS, Options, Request, with_options
 from pdrisk.engines.base import Engine
@@ -86,7 +93,9 @@ class Statistics(DisclosureViews):
         if not isinstance(q, list | tuple | np.ndarray | pd.Index | pd.Series) or getattr(q, "ndim", 1) == 0:
             return self._answer(column, ("quantile", {"q": q}), options)
         listed = list(islice(q, MOST_STATISTICS + 1))  # which is refused as too many, however long it is
-        return self._answers_of(column, [("quantile", {"q": each}) for each in listed], ("q", listed), options)
+        return self._answers_of(
+            column, [("quantile", {"q": each}) for each in listed], pd.Index(listed, name="q"), options
+        )
 
     @with_options
     def min(self, column: Hashable, bounds_reached: bool = False, **options: Unpack[Options]) -> Answer:
@@ -118,11 +127,14 @@ class Statistics(DisclosureViews):
         return self._answer(column, self._spread("std", ddof, options), options)
 
     @with_options
-    def corr(self, x: Hashable, y: Hashable, **options: Unpack[Options]) -> Answer:
+    def corr(self, x: Any, y: Hashable | None = None, **options: Unpack[Options]) -> Answer:
         """Noisy correlation (Pearson's) of two columns, over the rows that have both values; 0 if a column is constant.
 
-        ``bounds`` is a dict with the bounds of both columns, unless they are declared.
+        ``bounds`` is a dict with the bounds of both columns, unless they are declared. A list of columns instead of two
+        gives a table of every two of them, indexed by ``x`` and ``y``, which share ``eps`` evenly.
         """
+        if isinstance(x, list) and y is None:
+            return self._of_pairs(x, statistic_of_two("corr"), options)
         return self._answer_of_two(x, y, statistic_of_two("corr"), options)
 
     @with_options
@@ -150,7 +162,7 @@ class Statistics(DisclosureViews):
     @partial(with_options, names=True)
     def agg(
         self,
-        request: Mapping[Hashable, Any] | None = None,
+        request: Mapping[Hashable, Any] | list[Any] | str | None = None,
         *,
         margins: Any = False,
         allot: Any = None,
@@ -164,9 +176,9 @@ class Statistics(DisclosureViews):
 
         Parameters
         ----------
-        request : dict from column to statistics, optional
+        request : dict from column to statistics, or list of statistics, optional
             As in ``{"distance": ["mean", "quantile(0.9)"], "hours": "mean"}``. ``bounds`` may be a dict from column to
-            bounds.
+            bounds. A list, as in ``["mean", "std"]``, asks for these statistics of every column with bounds.
         **named : pair of column and statistic
             Instead of ``request``, as in ``typical=("distance", "median")`` or ``pd.NamedAgg("distance", "median")``.
             An option's name cannot be used.
@@ -304,12 +316,20 @@ class Statistics(DisclosureViews):
         judged = self._judged(lambda frame: judged_pair(frame, column, other, wanted, asked), asked)
         return answered(*judged, asked.asker(self._identity))
 
-    def _answers_of(
-        self, column: Hashable, specs: Sequence[object], level: tuple[str, Sequence[Hashable]], options: Options
-    ) -> pd.DataFrame:
+    def _of_pairs(self, columns: list[Hashable], wanted: PairStatistic, options: Options) -> pd.DataFrame:
+        asked = self._request(options)
+        pairs = paired(self._frame, columns, wanted)
+
+        def lines(frame: pd.DataFrame) -> tuple[Line, ...]:
+            checks = [partial(judged_pair, frame, one, other, wanted, asked) for one, other in pairs]
+            return tuple(line for found in all_given(*checks) for line in found)
+
+        return self._answers(lines, asked, pd.MultiIndex.from_tuples(pairs, names=["x", "y"]))
+
+    def _answers_of(self, column: Hashable, specs: Sequence[object], level: pd.Index, options: Options) -> pd.DataFrame:
         """Several statistics of one column, told apart by an index level of their own."""
         if not specs:
-            raise ParameterError(f"{level[0]} lists nothing: pass one at least.")
+            raise ParameterError(f"{level.name} lists nothing: pass one at least.")
         asked, wanted = self._request(options), statistics(list(specs))
         return self._answers(lambda frame: judged_lines(frame, column, wanted, asked, joint=True), asked, level)
 
@@ -317,7 +337,7 @@ class Statistics(DisclosureViews):
         self,
         lines: Callable[[pd.DataFrame], tuple[Line, ...]],
         asked: Request,
-        level: tuple[str, Sequence[Hashable]] | None = None,
+        level: pd.Index | None = None,
         names: tuple[str, ...] = (),
     ) -> pd.DataFrame:
         return answers(*self._judged(lines, asked), asked.asker(self._identity), level, names)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import combinations, islice
 from typing import Any
 
 import pandas as pd
@@ -46,18 +46,22 @@ __all__ = [
     "lines_of_names",
     "lines_of_request",
     "listed_columns",
+    "paired",
 ]
 
 OTHER_NUMBERS = ("sum", "count")  # of a person: in another range than those of rows
+MOST_PAIRED = 45  # columns, of which there are 990 pairs
 MOST_COLUMNS = 1000  # named beyond those there are: the error names them
 
 
 def lines_of_request(frame: pd.DataFrame, asked: object, request: Request) -> tuple[Line, ...]:
-    """The lines of ``agg``: a dict from column to one or several statistics."""
+    """The lines of ``agg``: a dict from column to one or several statistics, or statistics of all bounded columns."""
+    if isinstance(asked, str | list):
+        asked = dict.fromkeys(_bounded(frame, request), asked)
     if not isinstance(asked, Mapping) or not asked:
         raise ColumnTypeError(
-            'agg takes a dict from column to statistics, as in {"distance": ["mean", "median"]}, or names, as in '
-            'typical=("distance", "median").'
+            'agg takes a dict from column to statistics, as in {"distance": ["mean", "median"]}, names, as in '
+            'typical=("distance", "median"), or statistics of all columns with bounds, as in ["mean", "std"].'
         )
     most = len(frame.columns) + MOST_COLUMNS
     listed = list(islice(asked.items(), most + 1))
@@ -70,6 +74,36 @@ def lines_of_request(frame: pd.DataFrame, asked: object, request: Request) -> tu
         for column, specs in listed
     ]
     return tuple(line for lines in all_given(*checks) for line in lines)
+
+
+def _bounded(frame: pd.DataFrame, request: Request) -> list[Any]:
+    """The columns whose bounds are given or declared, in the order of the frame."""
+    given = request.bounds if isinstance(request.bounds, Mapping) else {}
+    for column in given:
+        check_column(frame, column)
+    listed = [column for column in frame.columns if column in given or declared(frame, column).universe is not None]
+    if not listed:
+        raise ParameterError(
+            "statistics without columns are those of all columns with bounds, and none has any: pass bounds=, a dict "
+            'from column to (lo, hi), or name the columns, as in {"distance": ["mean", "std"]}.'
+        )
+    return listed
+
+
+def paired(frame: pd.DataFrame, columns: Sequence[Hashable], asked: PairStatistic) -> list[tuple[Any, Any]]:
+    """Every two of these columns.
+
+    Raises
+    ------
+    ParameterError, UnknownColumnError, ColumnTypeError
+        If they are not 2 to 45 different columns.
+    """
+    if 2 <= len(columns) <= MOST_PAIRED:
+        for column in columns:
+            check_column(frame, column)
+        if len(set(columns)) == len(columns):
+            return [*combinations(columns, 2)]
+    raise ParameterError(f"{asked.label} of several columns takes 2 to {MOST_PAIRED}, each once.")
 
 
 def lines_of_names(frame: pd.DataFrame, named: Mapping[str, Sequence[Any]], request: Request) -> tuple[Line, ...]:
@@ -121,6 +155,8 @@ def judged_lines(
         Whether the lines may share a release with others of their column.
     """
     wanted, own = tuple(wanted), request.bounds
+    if column is not None and not isinstance(column, str):
+        check_column(frame, column)
     if request.weighing is not None:
         plain = tuple(each for each in wanted if is_unchanged_by_weights(each))
         rest = tuple(each for each in wanted if each not in plain)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import pandas as pd
 
 from pdrisk._core.statistics import Count
 from pdrisk._model.asked_groups import Groups
+from pdrisk._model.groups.keys import MOST
+from pdrisk._model.margins import ALL
 from pdrisk._model.nodes import Column
 from pdrisk._model.query import Query
 from pdrisk._model.rowwise import Within
@@ -21,8 +24,9 @@ from pdrisk._pandas.requests.lines import judged_lines
 from pdrisk._pandas.requests.options import Request
 from pdrisk._pandas.surveys.deviations import summed
 from pdrisk.engines.base import Engine
+from pdrisk.errors import ParameterError
 
-__all__ = ["counted_in_bins", "reached"]
+__all__ = ["counted_in_bins", "keys_in_bins", "reached"]
 
 
 def counted_in_bins(
@@ -31,6 +35,7 @@ def counted_in_bins(
     reached: str,
     by: Groups | None,
     keys: list[Any],
+    clamps: bool,
     request: Request,
     eps: Fraction,
 ) -> tuple[Query, Engine[Any]]:
@@ -46,6 +51,8 @@ def counted_in_bins(
     by : Groups or None
     keys : list
         Of all groups.
+    clamps : bool
+        Whether values beyond the edges count in the first and the last bin.
     request : Request
     eps : Fraction
     """
@@ -68,9 +75,34 @@ def counted_in_bins(
     # A record without a value is in no bin, so that the weights of those in bins are those of all with a value.
     lines = judged_lines(header, column if weights is None else None, (Count(),), asked)
     query, engine = judged_query(header, lines, asked, eps)
-    return replace(query, in_bins=True), engine
+    return replace(query, bins_clamp=clamps), engine
 
 
-def reached(column: Hashable, edges: Sequence[float]) -> str:
+def reached(column: Hashable, edges: Sequence[float | str]) -> str:
     """Expression for how many edges a value reaches."""
     return summed([f"1 * ({text_of(Column(column))} >= {edge!r})" for edge in edges])
+
+
+def keys_in_bins(method: str, by: Groups | None, bins: range) -> list[Any]:
+    """Keys of all groups and bins, group by group.
+
+    Raises
+    ------
+    ParameterError
+        If the groups have no public list, a key is `ALL`, or there are too many.
+    """
+    if by is None:
+        return list(bins)
+    if by.keys is None:
+        raise ParameterError(
+            f"{method} needs the public list of its groups, whose sum is the whole: pass keys=[...], or declare them."
+        )
+    if any(ALL in key for key in by.keys):
+        raise ParameterError(
+            f"rows of all groups together are labelled {ALL!r}, which is a key: name that key otherwise."
+        )
+    if len(by.keys) * len(bins) > MOST:
+        raise ParameterError(
+            f"{len(by.keys):,} groups of {len(bins):,} bins are more than {MOST:,} numbers: list fewer of either."
+        )
+    return [(*key, each) for key, each in product(by.keys, bins)]

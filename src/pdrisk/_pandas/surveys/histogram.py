@@ -10,22 +10,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.releasing import Asker, released
+from pdrisk._answer.releasing import Asker, Results
 from pdrisk._answer.tables.answer_table import intervals_of, one_answer
 from pdrisk._core.foreign import as_integer
 from pdrisk._core.statistics import Histogram
 from pdrisk._model.arguments import universe
-from pdrisk._model.columns import check_column
+from pdrisk._model.asked_groups import Groups
+from pdrisk._model.columns import check_column, column_kind
+from pdrisk._model.kinds import DATE, TIME
 from pdrisk._model.margins import ALL
 from pdrisk._model.nodes import Column
 from pdrisk._model.query import Query
 from pdrisk._model.rowwise.builder import text_of
+from pdrisk._pandas.noisy.answers import of_frame, rows_of
 from pdrisk._pandas.requests.declared import declared
 from pdrisk._pandas.requests.intervals import check_numeric
-from pdrisk._pandas.requests.judged_requests import check_given, judged_query
+from pdrisk._pandas.requests.judged_requests import check_given, groups_of, judged_query
 from pdrisk._pandas.requests.lines import judged_lines
 from pdrisk._pandas.requests.options import Request
-from pdrisk._pandas.surveys.bins_as_groups import counted_in_bins, reached
+from pdrisk._pandas.surveys.bins_as_groups import counted_in_bins, keys_in_bins, reached
+from pdrisk._pandas.surveys.date_bins import DateBins, dates_in_bins
 from pdrisk.engines.base import Engine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -44,39 +48,79 @@ def histogram(frame: pd.DataFrame, column: Hashable, bins: object, request: Requ
     request : Request
     asker : Asker
     """
-    if request.by is not None or request.step is not None:
-        raise ParameterError("hist takes no by= and no step=: filter with where=, or count by bins of your own.")
+    if request.step is not None:
+        raise ParameterError("hist takes no step=: it counts records, and its bins are given by their edges.")
     check_column(frame, column)
-    check_numeric(frame[column], "hist")
-    statistic = asked_bins(frame, column, bins, request.bounds)
-    if request.weighing is None:
-        lines = judged_lines(frame, column, (statistic,), replace(request, bounds=None))
+    asked: Histogram | DateBins
+    if column_kind(frame[column]) in (DATE, TIME):
+        asked, request = dates_in_bins(column, bins, request.bounds), _without_bounds(column, request)
+    else:
+        check_numeric(frame[column], "hist")
+        asked = asked_bins(frame, column, bins, request.bounds)
+    by = groups_of(frame, request.by, request.keys)
+    if by is not None and request.tables.margins is not False:
+        raise ParameterError("hist has margins of its bins alone: leave by= or margins= out, or ask count(by=[...]).")
+    if request.weighing is None and by is None and isinstance(asked, Histogram):
+        lines = judged_lines(frame, column, (asked,), replace(request, bounds=None))
         query, engine = judged_query(frame, lines, request)
     else:
-        query, engine = _of_weights(frame, column, statistic, request)
+        query, engine = _in_groups(frame, column, asked, by, request)
     total = [] if query.margins is None else [ALL] * (len(query.margins.tables) - 1)
-    index = pd.Index([*intervals_of(statistic.edges), *total], dtype=object, name=column)
-    table = released(query, engine, lambda results, _: one_answer(results, index), asker)
-    assert isinstance(table, pd.DataFrame)
-    return table
+    is_calendar = isinstance(asked, DateBins) and asked.clamps
+    bins_of = asked.edges[:-1] if is_calendar else intervals_of(asked.edges)
+    labels = pd.Index([*bins_of, *total], dtype=None if is_calendar and not total else object, name=column)
+
+    def answer(results: Results, reading: Any) -> pd.DataFrame:
+        index = labels if by is None else _by_groups(query, reading.groups, labels)
+        table = one_answer(results, index)
+        assert isinstance(table, pd.DataFrame)
+        return table
+
+    found: pd.DataFrame = of_frame(query, engine, answer, asker)
+    return found
 
 
-def _of_weights(
-    frame: pd.DataFrame, column: Hashable, statistic: Histogram, request: Request
+def _without_bounds(column: Hashable, request: Request) -> Request:
+    """The request without the bounds of a column of dates."""
+    bounds = request.bounds
+    rest = {each: of for each, of in bounds.items() if each != column} if isinstance(bounds, Mapping) else None
+    return replace(request, bounds=rest or None)
+
+
+def _by_groups(query: Query, groups: pd.Index, labels: pd.Index) -> pd.MultiIndex:
+    """The index of groups and bins, with the labels of the bins instead of their numbers."""
+    index = rows_of(query, groups)
+    assert isinstance(index, pd.MultiIndex)
+    assert query.groups is not None and query.groups.keys is not None
+    *levels, numbers = (index.get_level_values(at) for at in range(index.nlevels))
+    first: Any = query.groups.keys[0][-1]
+    bins = labels.take(numbers.to_numpy(dtype=np.int64) - first)
+    return pd.MultiIndex.from_arrays([*levels, bins], names=[*index.names[:-1], labels.name])
+
+
+def _in_groups(
+    frame: pd.DataFrame, column: Hashable, asked: Histogram | DateBins, by: Groups | None, request: Request
 ) -> tuple[Query, Engine[Any]]:
-    """The question of how much weight is in each bin."""
+    """The question of how many records, or how much weight, each group has in each bin."""
     if not isinstance(column, str):
-        raise ColumnTypeError("a weighted hist needs a column whose name is a text: rename it, or pass weights=False.")
-    *inner, last = statistic.edges
+        raise ColumnTypeError(
+            "hist of dates, by groups or with weights needs a column whose name is a text: rename it."
+        )
+    eps = check_given(frame, request)
+    *inner, last = (str(edge) if isinstance(edge, pd.Timestamp) else edge for edge in asked.edges)
     number = len(inner)
-    if statistic.clamps and number == 1:
-        raise ParameterError("one bin of all values is count(weights=...): list two bins at least.")
-    if statistic.clamps:
-        keys, places = list(range(number)), reached(column, inner[1:])
+    if asked.clamps and number == 1:
+        raise ParameterError("one bin of all values is count(): take two bins at least.")
+    if asked.clamps:
+        bins, places = range(number), reached(column, inner[1:])
     else:
-        keys = list(range(1, number + 1))
+        bins = range(1, number + 1)
         places = f"({reached(column, inner)}) + 1 * ({text_of(Column(column))} > {last!r})"
-    return counted_in_bins(frame, column, places, None, keys, request, check_given(frame, request))
+    keys = keys_in_bins("hist", by, bins)
+    query, engine = counted_in_bins(frame, column, places, by, keys, asked.clamps, request, eps)
+    if by is not None and query.groups is not None:
+        query = replace(query, groups=replace(query.groups, keys_from=by.keys_from))
+    return query, engine
 
 
 def asked_bins(frame: pd.DataFrame, column: Hashable, bins: object, bounds: object) -> Histogram:

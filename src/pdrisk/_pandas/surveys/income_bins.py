@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from itertools import islice, product
+from itertools import islice
 from typing import Any
 
 import pandas as pd
@@ -15,10 +15,7 @@ from pdrisk._answer.tables.inequality import MEASURES, Inequality
 from pdrisk._answer.words.doubts import warn_of_crowded_bins
 from pdrisk._core.foreign import shown
 from pdrisk._ledger import ledger_for
-from pdrisk._model.asked_groups import Groups
 from pdrisk._model.columns import check_column
-from pdrisk._model.groups.keys import MOST
-from pdrisk._model.margins import ALL
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.plain import float_of
 from pdrisk._model.unit import ONE
@@ -27,7 +24,7 @@ from pdrisk._pandas.requests.declared import declared
 from pdrisk._pandas.requests.intervals import check_numeric
 from pdrisk._pandas.requests.judged_requests import check_given, groups_of
 from pdrisk._pandas.requests.options import Request
-from pdrisk._pandas.surveys.bins_as_groups import counted_in_bins, reached
+from pdrisk._pandas.surveys.bins_as_groups import counted_in_bins, keys_in_bins, reached
 from pdrisk._pandas.surveys.histogram import asked_bins
 from pdrisk.errors import ColumnTypeError, NoisyReleaseWarning, ParameterError
 
@@ -62,8 +59,8 @@ def income_bins(
     _check_edges(frame, column, edges, measures)
     _check_rows(request)
     by, number = groups_of(frame, request.by, request.keys), len(edges) - 1
-    listed = _listed(by, number)
-    query, engine = counted_in_bins(frame, column, reached(column, edges[1:-1]), by, listed, request, eps)
+    listed = keys_in_bins("inequality", by, range(number))
+    query, engine = counted_in_bins(frame, column, reached(column, edges[1:-1]), by, listed, True, request, eps)
     assert query.groups is not None
     if by is not None:
         query = replace(query, groups=replace(query.groups, keys_from=by.keys_from))
@@ -86,25 +83,6 @@ def income_bins(
             if ledger_for(asker.ledger) is None:
                 raise
     return found
-
-
-def _listed(by: Groups | None, number: int) -> list[Any]:
-    """Keys of all groups and bins, group by group."""
-    if by is None:
-        return list(range(number))
-    if by.keys is None:
-        raise ParameterError(
-            "inequality needs the public list of its groups, whose sum is the whole: pass keys=[...], or declare them."
-        )
-    if any(ALL in key for key in by.keys):
-        raise ParameterError(
-            f"rows of all groups together are labelled {ALL!r}, which is a key: name that key otherwise."
-        )
-    if len(by.keys) * number > MOST:
-        raise ParameterError(
-            f"{len(by.keys):,} groups of {number:,} bins are more than {MOST:,} numbers: list fewer of either."
-        )
-    return [(*key, each) for key, each in product(by.keys, range(number))]
 
 
 def _measures(of: object) -> tuple[str, ...]:

@@ -88,7 +88,9 @@ class SurveyStatistics(Statistics):
 
         A list of ``bins`` gives the edges, as for numpy: each bin holds its left edge, the last one both edges, and
         values outside are not counted. A number of bins divides the bounds evenly; values outside count in the first
-        and the last bin. ``margins=True`` adds the total, ``pdrisk.ALL``; ``allot`` and ``whole`` as for ``crosstab``:
+        and the last bin. Bins of dates are ``"day"``, ``"week"``, ``"month"``, ``"quarter"`` or ``"year"`` within
+        ``bounds``, labelled by their first day, or a list of edges. With ``by`` each group of the public ``keys`` has
+        its bins. ``margins=True`` adds the total, ``pdrisk.ALL``; ``allot`` and ``whole`` as for ``crosstab``:
         ``allot="cells"`` moves empty bins to 0 without moving the total up.
         """
         request = replace(self._request(options), tables=MarginsAsked(margins, allot, whole))

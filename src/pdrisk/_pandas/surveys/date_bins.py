@@ -1,0 +1,107 @@
+"""Bins of dates: periods of the calendar within bounds, or edges that are listed."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Hashable, Iterable, Mapping
+from contextlib import suppress
+from itertools import islice, pairwise
+from typing import Any, Final, NamedTuple
+
+import pandas as pd
+
+from pdrisk._core.foreign import shown
+from pdrisk._model.nearest import did_you_mean
+from pdrisk.errors import ColumnTypeError, ParameterError
+
+__all__ = ["DateBins", "dates_in_bins"]
+
+MOST_BINS: Final = 500
+STEPS: Final = {
+    "day": pd.DateOffset(days=1), "week": pd.DateOffset(weeks=1), "month": pd.DateOffset(months=1),
+    "quarter": pd.DateOffset(months=3), "year": pd.DateOffset(years=1),
+}  # fmt: skip
+ALIASES: Final = {"D": "day", "W": "week", "MS": "month", "QS": "quarter", "YS": "year"}  # of pandas
+FORM: Final = (
+    'bins of dates are "day", "week", "month", "quarter" or "year" with bounds=("2024-01-01", "2024-12-31"), or a list '
+    'of edges, as in bins=["2024-01-01", "2024-07-01", "2025-01-01"]'
+)
+
+
+class DateBins(NamedTuple):
+    """Edges of bins, and whether what is beyond them counts in the first and the last bin."""
+
+    edges: tuple[pd.Timestamp, ...]
+    clamps: bool
+
+
+def dates_in_bins(column: Hashable, bins: object, bounds: object) -> DateBins:
+    """Bins of dates as a caller gives them.
+
+    Parameters
+    ----------
+    column, bins
+    bounds : pair of dates, dict from column to such pairs, or None
+
+    Raises
+    ------
+    ColumnTypeError, ParameterError
+        If they are no bins, or more than 500.
+    """
+    own = bounds.get(column) if isinstance(bounds, Mapping) else bounds
+    if isinstance(bins, str):
+        name = ALIASES.get(bins, bins)
+        if name not in STEPS:
+            raise ParameterError(f"{FORM}, not {shown(bins)}.{did_you_mean(bins, STEPS)}")
+        if own is None:
+            raise ParameterError(f'bins="{name}" divides the bounds, which are missing: pass bounds=(first, last).')
+        return DateBins(_periods(name, *_rising("bounds", own, 2)), clamps=True)
+    if own is not None:
+        raise ParameterError("edges say the range themselves: leave bounds out, or pass bins='month'.")
+    return DateBins(_rising("bins", bins, MOST_BINS + 1), clamps=False)
+
+
+def _periods(name: str, first: pd.Timestamp, last: pd.Timestamp) -> tuple[pd.Timestamp, ...]:
+    """The beginnings of the periods that hold the bounds, and the end of the last one."""
+    start = first.normalize()
+    if name == "week":
+        start -= pd.Timedelta(days=start.weekday())
+    elif name != "day":
+        month = {"month": start.month, "quarter": (start.month - 1) // 3 * 3 + 1, "year": 1}[name]
+        start = start.replace(month=month, day=1)
+    edges = [start]
+    while edges[-1] <= last and len(edges) <= MOST_BINS + 1:
+        edges.append(edges[-1] + STEPS[name])
+    if len(edges) > MOST_BINS + 1:
+        raise ParameterError(f"bounds hold more than {MOST_BINS} of such bins: take longer ones, or narrower bounds.")
+    return tuple(edges)
+
+
+def _rising(option: str, listed: object, most: int) -> tuple[pd.Timestamp, ...]:
+    """Dates or times that rise: two, or as many as there may be edges."""
+    if isinstance(listed, str | bytes | dict | set | frozenset) or not isinstance(listed, Iterable):
+        raise ColumnTypeError(f"{FORM}." if option == "bins" else _PAIR)
+    ends = [_time(option, each) for each in islice(listed, most + 1)]
+    if option == "bounds" and len(ends) != 2:
+        raise ParameterError(_PAIR)
+    if not 2 <= len(ends) <= most:
+        raise ParameterError(f"bins must list 2 to {MOST_BINS + 1} edges.")
+    if not all(one < other for one, other in pairwise(ends)):
+        raise ParameterError(f"the dates in {option}= must rise.")
+    return tuple(ends)
+
+
+_PAIR: Final = 'bounds of dates are a pair of them, as in bounds=("2024-01-01", "2024-12-31").'
+
+
+def _time(option: str, value: Any) -> pd.Timestamp:
+    found: pd.Timestamp | None = None
+    if isinstance(value, str | dt.date) or type(value).__name__ == "datetime64":
+        with suppress(ValueError, OverflowError, TypeError):
+            found = pd.Timestamp(value).as_unit("us")
+    if found is None or pd.isna(found) or found.tzinfo is not None:
+        raise ParameterError(
+            f"{option}= of dates takes dates without a time zone, as text like '2024-12-31' or as pd.Timestamp, not "
+            f"{shown(value)}."
+        )
+    return found
