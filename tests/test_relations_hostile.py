@@ -114,10 +114,13 @@ FROM = {
     "union of computed ids": ("(SELECT pid + 0 AS pid FROM patients UNION SELECT pid FROM stays) p", DEPENDS),
     "except": (
         "(SELECT pid FROM patients EXCEPT ALL SELECT pid FROM stays) p",
-        "UNION, INTERSECT and EXCEPT are refused",
+        "INTERSECT ALL and EXCEPT ALL are refused",
     ),
-    "intersect": ("(SELECT pid FROM patients INTERSECT SELECT pid FROM stays) p", "INTERSECT and EXCEPT are refused"),
-    "union by name": ("(FROM patients UNION ALL BY NAME FROM stays) p", "UNION, INTERSECT and EXCEPT are refused"),
+    "intersect all": (
+        "(SELECT pid FROM patients INTERSECT ALL SELECT pid FROM stays) p",
+        "INTERSECT ALL and EXCEPT ALL are refused",
+    ),
+    "union by name": ("(FROM patients UNION ALL BY NAME FROM stays) p", "So is BY NAME: list the columns"),
     "union with public": (
         "(SELECT pid FROM patients UNION ALL SELECT pid FROM codes) p",
         "of public rows and those of",

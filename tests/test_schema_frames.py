@@ -312,7 +312,7 @@ class TestEveryQuestion:
     """With a schema a question means the same as with its bounds in the call and its codes gone."""
 
     def test_assess(self):
-        for options in ({}, {"where": "distance < 50"}, {"by": "sex", "keys": ["male", "female"]}):
+        for options in ({}, {"where": "sex == 'male'"}, {"by": "sex", "keys": ["male", "female"]}):
             options |= {"mechanism": "laplace"}  # a schema's whole numbers have other medians than bounds alone
             table = commuters().dprisk.assess(["distance", "age"], eps=1, **options)
             plain = as_answered().dprisk.assess(

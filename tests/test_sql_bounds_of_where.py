@@ -82,3 +82,62 @@ def test_clamping_moves_no_record_that_the_filter_keeps():
                     lo, hi = narrowed(-np.inf, np.inf, [(first, a), (second, b)], whole=True)
                     assert np.array_equal(np.clip(kept, lo, hi), kept)
     assert listed_ends([1, "a"]) == ()
+
+
+class TestFrames:
+    """``where=`` of frames and Datasets gives the bounds that SQL gives, and the same numbers."""
+
+    @pytest.mark.parametrize(
+        ("where", "column", "expected"),
+        [
+            ("18 <= x <= 65", "x", (18, 65)),
+            ("x.between(18, 65)", "x", (18, 65)),
+            ("65 >= x and not x.isna() and 18 < x", "x", (18, 65)),
+            ("age > 18 and age < 65", "age", (19, 64)),
+            ("17.5 <= age <= 64.5", "age", (18, 64)),
+            ("x in [3, 9, 5]", "x", (3, 9)),
+            ("x == 7 or 2 == x or x in [4]", "x", (2, 7)),
+        ],
+    )
+    def test_constants_are_bounds(self, con, where, column, expected):
+        frame = con.sql("FROM t").df()
+        for data in (frame, (con, "t")):
+            release = pdrisk.Dataset(data).mean(column, where=where, eps=1)
+            assert (release.answer.lines[0].bounds, release.answer.lines[0].bounds_by_where) == (expected, True)
+            assert pdrisk.Dataset(data).query(where).sum(column, eps=1).answer.lines[0].bounds == expected
+
+    @pytest.mark.parametrize(
+        "where",
+        ["x > 5", "not (x < 5 or x > 9)", "1 <= x <= 5 or age == 3", "2 <= x + 1 <= 9", "@low <= x <= @high",
+         "x in @listed", "x == 5"],
+    )  # fmt: skip
+    def test_what_leaves_an_end_open_or_stands_elsewhere_gives_none(self, con, where):
+        low, high, listed = 1, 5, [1, 5]  # noqa: F841 - which the filter names
+        with pytest.raises(ParameterError, match="needs bounds"):
+            con.sql("FROM t").df().dprisk.mean("x", where=where, eps=1)
+
+    def test_masks_give_none(self, con):
+        frame = con.sql("FROM t").df()
+        with pytest.raises(ParameterError, match="needs bounds"):
+            frame.dprisk.mean("x", where=frame["x"].between(1, 5), eps=1)
+
+    def test_within_declared_bounds_and_never_those_of_the_call(self, con):
+        d = con.sql("FROM t").df().dprisk.declare(bounds={"x": (0, 80)})
+        asked = {"where": "20 <= x < 200", "eps": 1e3}
+        assert d.dprisk.mean("x", **asked).answer.lines[0].bounds == (20, 80)
+        assert d.dprisk.mean("x", bounds=(0, 90), **asked).answer.lines[0].bounds == (0, 90)
+        assert d.dprisk.mean("x", bounds={"x": (0, 90)}, **asked).answer.lines[0].bounds == (0, 90)
+        assert d.dprisk.sum("x", where="x > 500", eps=1e3).answer.lines[0].bounds == (0, 80)
+
+    def test_a_sum_of_a_persons_rows_has_other_ones(self, con):
+        d = pdrisk.Dataset(con.sql("FROM t").df(), person="age")
+        with pytest.raises(ParameterError, match="needs bounds"):
+            d.mean("x", where="1 <= x <= 5", per_person="sum", eps=1)
+
+    @pytest.mark.parametrize("statistic", ["sum", "mean", "median", "max", "std"])
+    def test_without_somebody_it_moves_by_what_was_paid(self, statistic):
+        """What is selected is within the bounds, so that nothing is clamped."""
+        frame = pd.DataFrame({"x": [1.0, 18, 20, 40, 65, 65.5, 90, np.nan]})
+        found = getattr(pdrisk.Dataset(frame), statistic)("x", where="18 <= x <= 65", eps=1e3, curator=True)
+        assert found.curator.n == 4 and found.curator.clamped == 0
+        assert found.curator.local_sensitivity <= found.global_sensitivity

@@ -102,7 +102,7 @@ FROM = {
     "SELECT COUNT(*) FROM (SELECT p.age FROM people p JOIN humans h USING (id))": JOINS,
     "SELECT COUNT(*) FROM (FROM people UNION ALL FROM humans)": JOINS,
     "SELECT COUNT(*) FROM (FROM people UNION FROM humans)": f"DISTINCT in a subquery, CTE or view {DEPENDS}",
-    "SELECT COUNT(*) FROM people EXCEPT SELECT 1": "UNION, INTERSECT and EXCEPT are refused",
+    "SELECT COUNT(*) FROM people EXCEPT SELECT 1": "EXCEPT is of ids of people",
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9) SELECT COUNT(*) FROM n": (
         "recursive queries are refused: a record may appear any number of times"
     ),

@@ -51,7 +51,7 @@ QUERIES = [
     "SELECT dp_sum(distance + 1, lo := -9, hi := 200), dp_mean(abs(distance), lo := 0, hi := 10) FROM people",
     "SELECT dp_mean(distance, lo := 2, hi := 50), dp_max(hours, lo := 1, hi := 18) FROM people",
     "SELECT COUNT(*) FROM people WHERE CASE WHEN distance < 0 THEN upper(region) = 'WEST' ELSE false END",
-    "SELECT SUM(d), COUNT(d) FROM (SELECT distance AS d, region FROM people WHERE distance < 20) WHERE region >= ''",
+    "SELECT SUM(d), COUNT(d) FROM (SELECT distance AS d, region FROM people WHERE distance <= 20) WHERE region >= ''",
     "SELECT r, COUNT(*), SUM(distance) FROM (SELECT * FROM (SELECT region AS r, * FROM people) WHERE hours > -2) "
     "GROUP BY r",
     "WITH near AS (SELECT * FROM people WHERE distance < 20), few AS (SELECT region AS r, hours FROM near) "
@@ -144,6 +144,7 @@ class TestSources:
     @pytest.mark.parametrize("where", ["distance < 9", "hours >= 0 and day > '1800-01-01'"])
     def test_as_the_accessor(self, name, bounds, where):
         coded = PEOPLE.dprisk.declare(schema())
+        bounds = (-5, 9) if where.startswith(name) and name == "distance" else bounds  # those that WHERE gives
         asked = [ask(one, name, where, bounds=bounds) for one in ("count", "sum", "mean", "median", "max")]
         items = ", ".join(f"dp_{one.statistic}({name}, eps := 1)" for one in asked)
         query = f"SELECT {items} FROM t WHERE {where}"

@@ -9,16 +9,17 @@ record more or less changes neither.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from pdrisk._core.universe import Universe
+from pdrisk._model.nodes import MIRRORED, ORDERINGS, Column, Constant, Node, Operation
 from pdrisk.errors import ParameterError
 
-__all__ = ["Comparison", "listed_ends", "narrowed"]
+__all__ = ["Comparison", "comparisons_of", "listed_ends", "narrowed"]
 
 Comparison = tuple[str, Any]  # "<", "<=", ">" or ">=", and the constant on its right
 
@@ -35,7 +36,7 @@ def narrowed(
     comparisons : iterable of (str, constant)
         Those with other constants than finite numbers are passed over.
     whole : bool
-        Whether all values are whole numbers by their type: below 65 then means 64 or less.
+        Whether all values are whole numbers, by their type or by declaration: below 65 then means 64 or less.
     single : bool
         Whether values are floats of single precision, which are compared with the constant rounded to such a float.
 
@@ -77,6 +78,33 @@ def _ends(symbol: str, value: Any, *, whole: bool, single: bool) -> tuple[float,
     with np.errstate(over="ignore"):
         rounded = float(np.float32(end))
     return min(end, rounded), max(end, rounded)
+
+
+def comparisons_of(rule: Node | None, column: Hashable) -> Iterator[Comparison]:
+    """Comparisons of a column with constants of the text that hold wherever a row-wise condition does."""
+    match rule:
+        case Operation("and", parts):
+            for part in parts:
+                yield from comparisons_of(part, column)
+        case Operation("or", parts):
+            lists = [_listed(part, column) for part in parts]
+            yield from listed_ends(value for each in lists for value in each) if all(lists) else ()
+        case Operation(symbol, (Column(name), Constant(value, None))) if name == column and symbol in ORDERINGS:
+            yield symbol, value
+        case Operation(symbol, (Constant(value, None), Column(name))) if name == column and symbol in ORDERINGS:
+            yield MIRRORED[symbol], value
+        case Operation():
+            yield from listed_ends(_listed(rule, column))
+
+
+def _listed(rule: Node, column: Hashable) -> list[Any]:
+    """All values that a column can have where a condition lists them; none of other conditions."""
+    match rule:
+        case Operation("in", (Column(name), Constant(listed, None))) if name == column:
+            return list(listed)
+        case Operation("==", (Column(name), Constant(value, None)) | (Constant(value, None), Column(name))):
+            return [value] if name == column else []
+    return []
 
 
 def listed_ends(values: Iterable[Any]) -> tuple[Comparison, ...]:

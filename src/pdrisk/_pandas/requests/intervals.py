@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 
+import numpy as np
 import pandas as pd
 
 from pdrisk._core.statistics import Proportion, Statistic
@@ -11,13 +13,14 @@ from pdrisk._core.universe import Universe
 from pdrisk._model.arguments import universe
 from pdrisk._model.asked_groups import Source
 from pdrisk._model.columns import KINDS, column_kind
-from pdrisk._model.kinds import COUNTED, NOTHING, TRUTH, number_advice
+from pdrisk._model.kinds import COUNTED, NOTHING, NUMBER, TRUTH, number_advice
 from pdrisk._model.query import UNIT
 from pdrisk._model.rowwise import RowwiseFilter, caller_names, judged
+from pdrisk._model.where_bounds import comparisons_of, narrowed
 from pdrisk._pandas.requests.declared import declared
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["check_numeric", "interval_of", "judged_condition"]
+__all__ = ["check_numeric", "interval_by_where", "interval_of", "judged_condition"]
 
 
 def judged_condition(frame: pd.DataFrame, condition: str, bounds: object) -> RowwiseFilter | None:
@@ -42,6 +45,28 @@ def interval_of(
             f"{interval.hi:.12g}): leave them out, or convert the column."
         )
     return interval, "declared" if bounds is None else "given"
+
+
+def interval_by_where(
+    frame: pd.DataFrame, column: Hashable, statistic: Statistic, where: object
+) -> tuple[Universe | None, Source]:
+    """The declared bounds of a column, narrowed to those of a filter's comparisons with constants of its text."""
+    interval, source = interval_of(frame, column, statistic, None)
+    if where is None or column_kind(frame[column]) != NUMBER:
+        return interval, source
+    kept = judged(where, frame, caller_names, lambda each: declared(frame, each).keys)
+    lo, hi = (-math.inf, math.inf) if interval is None else (interval.lo, interval.hi)
+    dtype = frame[column].dtype
+    ends = narrowed(
+        lo,
+        hi,
+        () if kept is None else comparisons_of(kept.rule, column),
+        whole=pd.api.types.is_integer_dtype(dtype) or declared(frame, column).whole,
+        single=str(dtype).lower().startswith(("float32", "float[")),
+    )
+    if ends == (lo, hi) or not ends[0] < ends[1] or not np.isfinite(ends).all():
+        return interval, source
+    return Universe(*ends), "where"
 
 
 def check_numeric(series: pd.Series, statistic: Statistic | str) -> str:

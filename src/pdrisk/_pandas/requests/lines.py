@@ -32,7 +32,7 @@ from pdrisk._model.missing_arguments import all_given, missing_argument
 from pdrisk._model.query import LARGEST_WHOLE, UNIT, Line, answered_by, written
 from pdrisk._model.weights import is_unchanged_by_weights, takes_no_weights
 from pdrisk._pandas.requests.declared import codes_of, declared
-from pdrisk._pandas.requests.intervals import check_numeric, interval_of, judged_condition
+from pdrisk._pandas.requests.intervals import check_numeric, interval_by_where, interval_of, judged_condition
 from pdrisk._pandas.requests.options import NEIGHBOURS, REPLACE, Request
 from pdrisk._pandas.requests.wave_options import line_of_change
 from pdrisk._pandas.requests.weighted_lines import weighted_lines
@@ -177,7 +177,7 @@ def judged_lines(
         if column is not None:
             check_column(frame, column)
         by_column = isinstance(request.bounds, Mapping)
-        lines = [_line(frame, column, each, own, request.way, by_column=by_column) for each in wanted]
+        lines = [_line(frame, column, each, own, request.way, request.where, by_column=by_column) for each in wanted]
         for line in lines:
             _check_step(request.step, line)
         whole = request.step is not None or (column is not None and declared(frame, column).whole)
@@ -219,7 +219,10 @@ def judged_pair(
     def interval(each: Hashable) -> Universe:
         if isinstance(own := given.get(each), str):
             raise ParameterError(f"bounds of two columns cannot come from the data: pass {form}, or declare them.")
-        found, _ = interval_of(frame, each, asked, own)
+        if own is None:
+            found, _ = interval_by_where(frame, each, asked, request.where)
+        else:
+            found, _ = interval_of(frame, each, asked, own)
         if found is None:
             raise missing_argument(
                 f"{written(asked.label, column, other)} needs bounds of column {each!r}, the range its values can "
@@ -309,6 +312,7 @@ def _line(
     statistic: Statistic,
     bounds: object,
     way: object = None,
+    where: object = None,
     *,
     by_column: bool = False,
 ) -> Line:
@@ -329,7 +333,10 @@ def _line(
         if way != "count":
             check_numeric(frame[column], statistic)
         return Line(column, statistic, universe(bounds), "given")
-    interval, source = interval_of(frame, column, statistic, bounds)
+    if bounds is None and way not in OTHER_NUMBERS:
+        interval, source = interval_by_where(frame, column, statistic, where)
+    else:
+        interval, source = interval_of(frame, column, statistic, bounds)
     if interval is None:
         raise missing_argument(
             f"{written(statistic.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "

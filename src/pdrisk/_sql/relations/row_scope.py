@@ -254,11 +254,11 @@ def within_where(relation: Relation, conditions: Sequence[Condition], given: Col
         before = value.range
         if before == ANYTHING and value.column is not None:
             before = source.range_of(value.column)
-        lo, hi = before.lo, before.hi
+        lo, hi, whole = before.lo, before.hi, value.type in INTEGERS
         with suppress(ParameterError):  # of a schema that contradicts itself, for whoever needs the column
-            low, high = source.known(value.column).valid
-            lo, hi = max(lo, low), min(hi, high)
-        ends = narrowed(lo, hi, said[value.sql], whole=value.type in INTEGERS, single=value.type == "FLOAT")
+            known = source.known(value.column)
+            lo, hi, whole = max(lo, known.valid[0]), min(hi, known.valid[1]), whole or known.whole
+        ends = narrowed(lo, hi, said[value.sql], whole=whole, single=value.type == "FLOAT")
         if ends == (lo, hi):
             return label, value
         return label, replace(value, range=Range(*ends, before.columns | {name}, by_where=True))

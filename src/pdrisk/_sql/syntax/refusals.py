@@ -55,8 +55,8 @@ REFUSED = {
     "ARRAY_SLICE": "lists and structs are not understood: make a column of what you need",
     "STRUCT_EXTRACT": "lists and structs are not understood: make a column of what you need",
     "PIVOT": "PIVOT is not understood: write GROUP BY",
-    "SET_OPERATION_NODE": "INTERSECT ALL and EXCEPT ALL are refused: how often a row is there depends on others. Leave "
-    "out ALL",
+    "SET_OPERATION_NODE": "INTERSECT ALL and EXCEPT ALL are refused, since how often a row is there depends on others: "
+    "leave out ALL. So is BY NAME: list the columns of both sides in one order",
     "RECURSIVE_CTE_NODE": "recursive queries are refused: a record may appear any number of times",
     "CTE_NODE": "this kind of WITH is not understood: write a subquery in FROM",
 }
