@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 
 import pandas as pd
 
-from pdrisk._core.statistics import Proportion, Statistic
-from pdrisk._core.universe import Universe
+from pdrisk._core.order import Max, Median, Min, Quantile
+from pdrisk._core.statistics import Mean, Proportion, Statistic
+from pdrisk._core.universe import Days, Universe
 from pdrisk._model.arguments import universe
 from pdrisk._model.asked_groups import Source
 from pdrisk._model.columns import KINDS, column_kind
-from pdrisk._model.kinds import COUNTED, NOTHING, TRUTH, number_advice
+from pdrisk._model.kinds import COUNTED, DATE, NOTHING, TIME, TRUTH, number_advice
 from pdrisk._model.query import UNIT
 from pdrisk._model.rowwise import RowwiseFilter, caller_names, judged
-from pdrisk._pandas.requests.declared import declared
+from pdrisk._pandas.requests.declared import days, declared
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["check_numeric", "interval_of", "judged_condition"]
+
+#: Statistics that lie in the range of the values, and are dates where these are.
+OF_DATES = (Mean, Median, Quantile, Min, Max)
 
 
 def judged_condition(frame: pd.DataFrame, condition: str, bounds: object) -> RowwiseFilter | None:
@@ -28,9 +33,11 @@ def judged_condition(frame: pd.DataFrame, condition: str, bounds: object) -> Row
 
 
 def interval_of(
-    frame: pd.DataFrame, column: Hashable, statistic: Statistic | str, bounds: object
+    frame: pd.DataFrame, column: Hashable, statistic: Statistic | str, bounds: object, *, dates: bool = False
 ) -> tuple[Universe | None, Source]:
-    """The bounds of a column, given or declared; None without any."""
+    """The bounds of a column, given or declared; None without any. With ``dates`` it may be one of dates or times."""
+    if dates and (kind := column_kind(frame[column])) in (DATE, TIME) and type(statistic) in OF_DATES:
+        return _interval_of_dates(frame, column, kind, bounds)
     kind = check_numeric(frame[column], statistic)
     known = declared(frame, column)
     interval = known.narrowed(known.universe if bounds is None else universe(bounds))
@@ -42,6 +49,16 @@ def interval_of(
             f"{interval.hi:.12g}): leave them out, or convert the column."
         )
     return interval, "declared" if bounds is None else "given"
+
+
+def _interval_of_dates(
+    frame: pd.DataFrame, column: Hashable, kind: str, bounds: object
+) -> tuple[Universe | None, Source]:
+    """The bounds of a column of dates or times."""
+    if bounds is not None:
+        return replace(days(column, kind, bounds), times=kind == TIME), "given"
+    known = declared(frame, column).universe
+    return None if known is None else Days(known.lo, known.hi, kind == TIME), "declared"
 
 
 def check_numeric(series: pd.Series, statistic: Statistic | str) -> str:

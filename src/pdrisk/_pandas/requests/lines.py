@@ -28,6 +28,7 @@ from pdrisk._model.arguments import (
 )
 from pdrisk._model.asked_groups import Source
 from pdrisk._model.columns import ROWS, check_column
+from pdrisk._model.kinds import NO_DATE
 from pdrisk._model.missing_arguments import all_given, missing_argument
 from pdrisk._model.query import LARGEST_WHOLE, UNIT, Line, answered_by, written
 from pdrisk._model.weights import is_unchanged_by_weights, takes_no_weights
@@ -293,7 +294,7 @@ def _line(
         if way != "count":
             check_numeric(frame[column], statistic)
         return Line(column, statistic, universe(bounds), "given")
-    interval, source = interval_of(frame, column, statistic, bounds)
+    interval, source = interval_of(frame, column, statistic, bounds, dates=way not in NO_DATE)
     if interval is None:
         raise missing_argument(
             f"{written(statistic.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "
