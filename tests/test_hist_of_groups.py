@@ -140,6 +140,11 @@ class TestDates:
             "2024-01-01 to 2024-07-01", "2024-07-01 to 2025-01-01",
         ]  # fmt: skip
 
+    def test_within_declared_bounds(self):
+        d = pdrisk.Dataset(people(), bounds={"day": YEAR})
+        same = people().dprisk.hist("day", bins="month", bounds=YEAR, **SURE)
+        pd.testing.assert_frame_equal(d.hist("day", bins="month", **SURE), same)
+
     def test_with_the_total(self):
         table = people().dprisk.hist("day", bins="quarter", bounds=YEAR, margins=True, **SURE)
         assert table["value"].tolist()[-1] == table["value"].tolist()[:-1] @ np.ones(4) == len(people())
@@ -149,11 +154,11 @@ class TestDates:
         [
             ({"bins": "monht", "bounds": YEAR}, "Did you mean 'month'?"),
             ({"bins": "month"}, "which are missing: pass bounds"),
-            ({"bins": "month", "bounds": (1, 2)}, "takes dates without a time zone"),
-            ({"bins": "month", "bounds": "2024"}, "a pair of them"),
-            ({"bins": "month", "bounds": YEAR[:1]}, "a pair of them"),
-            ({"bins": "month", "bounds": YEAR[::-1]}, "must rise"),
-            ({"bins": "day", "bounds": ("2020", "2030")}, "more than 500"),
+            ({"bins": "month", "bounds": (1, 2)}, "the bounds are numbers"),
+            ({"bins": "month", "bounds": "2024"}, "bounds must be a pair"),
+            ({"bins": "month", "bounds": YEAR[:1]}, "bounds must be a pair"),
+            ({"bins": "month", "bounds": YEAR[::-1]}, "the earlier one first"),
+            ({"bins": "day", "bounds": ("2020-01-01", "2030-01-01")}, "more than 500"),
             ({"bins": "year", "bounds": YEAR}, "two bins at least"),
             ({"bins": [*YEAR], "bounds": YEAR}, "leave bounds out"),
             ({"bins": YEAR[:1]}, "must list 2 to 501 edges"),

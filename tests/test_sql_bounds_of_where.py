@@ -116,6 +116,12 @@ class TestFrames:
         with pytest.raises(ParameterError, match="needs bounds"):
             con.sql("FROM t").df().dprisk.mean("x", where=where, eps=1)
 
+    def test_of_dates(self):
+        days = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=400)})
+        asked = days.dprisk.median("day", where="'2020-02-01' <= day < '2020-06-01'", eps=1)
+        assert asked.answer.lines[0].bounds == (18293, 18414) and asked.answer.lines[0].bounds_by_where
+        assert pd.Timestamp("2020-03-20") < asked.value < pd.Timestamp("2020-04-12")
+
     def test_masks_give_none(self, con):
         frame = con.sql("FROM t").df()
         with pytest.raises(ParameterError, match="needs bounds"):

@@ -209,6 +209,11 @@ class Answer:
         own = replace(own, eps=line.eps + eps, mu=root(total), worst_case=worst, success=success)
         return replace(self, lines=(own,), eps=self.eps + eps, mu=root(squared(self.mu) + squared(mu)))
 
+    def check_numbers(self, what: str) -> None:
+        """Refuse dates and times, where a function computes with numbers."""
+        if dates := [line.name for line in self.lines if line.dates]:
+            raise ParameterError(f"{what} takes noisy numbers, and {dates[0]} is a date: ask for numbers apart.")
+
     @property
     def name(self) -> str:
         """Title of the answer: the names of its lines."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from pdrisk._answer import formatting
 from pdrisk._answer.noisy import NoisyAnswers
+from pdrisk._core.days import written_day
 from pdrisk._core.risks.risk import Risk
 from pdrisk._core.surveys.weighted import OF_ANYTHING, WEIGHTED
 from pdrisk._core.universe import Rectangle
+from pdrisk._model.kinds import NUMBER, TIME, kind_within
 from pdrisk._model.plain import plain_label
 from pdrisk._model.query import Query
 from pdrisk._printing import printable
@@ -58,6 +61,9 @@ class AnswerLine:
         How much of ``eps`` that cost.
     has_design : bool
         Whether the Dataset has a `Design`, so that its sampling error is no simple random sample's.
+    dates : str
+        "dates" or "timestamps", if values are some: ``bounds`` and all other numbers are in days, since 1970-01-01 or
+        between two; else "".
     bounds_by_where : bool
         Whether the bounds follow from the filter of the question, as far as declared ones are no narrower.
     """
@@ -88,6 +94,7 @@ class AnswerLine:
     sampling_eps: float = 0.0
     has_design: bool = False
     bounds_by_where: bool = False
+    dates: str = ""
 
     @classmethod
     def of(
@@ -119,6 +126,7 @@ class AnswerLine:
             clip=noisy.clip,
             eps_groups=0.0 if noisy.selection is None else float(noisy.selection.eps),
             bounds_by_where=line.bounds_from == "where",
+            dates="" if (kind := kind_within(line.universe)) == NUMBER else kind,
             other_bounds=(universe.other.lo, universe.other.hi) if isinstance(universe, Rectangle) else None,
             **alone,
         )
@@ -139,6 +147,16 @@ class AnswerLine:
         column, ends = (self.column, self.bounds) if self.other_bounds is None else (self.other, self.other_bounds)
         return (column, ends[1]) if self.is_weighted and ends is not None else None
 
+    def shown(self, value: float | None, side: str = "nearest") -> str:
+        """A value as text: a number, or the date that stands for one, rounded to this side."""
+        found = math.nan if value is None else value
+        return written_day(found, times=self.dates == TIME, side=side) if self.dates else formatting.number(found)
+
+    def length(self, value: float) -> str:
+        """A distance between values as text, of dates in days."""
+        unit = "" if not self.dates or math.isnan(value) else " day" if value == 1 else " days"
+        return formatting.known(value) + unit
+
     def bounds_as(self, form: str, column: str = "{column}: {range}") -> str:
         """The bounds of values as text, "" without any; for two columns those of each, with its name.
 
@@ -150,7 +168,7 @@ class AnswerLine:
             Of a column and its range.
         """
         known = [(name, ends) for name, ends in self.ranges if ends is not None]
-        said = [form.format(low=formatting.number(low), high=formatting.number(high)) for _, (low, high) in known]
+        said = [form.format(low=self.shown(low), high=self.shown(high)) for _, (low, high) in known]
         if len(known) == 1:
             return said[0]
         names = [printable(str(name)) for name, _ in known]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pdrisk._answer.arithmetic.exact_expressions import Expression, Opaque
 from pdrisk._answer.arithmetic.forms import Linear, form_of
 from pdrisk._answer.arithmetic.measured import WITHHELD, Measurements, new_draw
+from pdrisk._core.days import as_dates
 from pdrisk._core.once import once
 from pdrisk._core.risks.gaussian_dp import mu_of_pure, promised, root, squared, success_of
 from pdrisk._core.risks.risk import Risk, belief, success_bound
@@ -19,6 +20,7 @@ from pdrisk._core.summary import FloatArray
 from pdrisk._mechanisms import Drawn, Mechanism
 from pdrisk._mechanisms.base import farther_side
 from pdrisk._mechanisms.partition_selection import PartitionSelection
+from pdrisk._model.kinds import NUMBER, TIME, kind_within
 
 __all__ = ["NoisyAnswers", "withhold"]
 
@@ -153,6 +155,11 @@ class NoisyAnswers:
             values = rounded.astype(values.dtype) if self.rounded_to.is_integer() else rounded
         withheld = self.withheld
         return np.where(withheld, np.nan, values) if withheld.any() else values
+
+    def in_kind(self, values: NDArray[Any], side: str = "nearest") -> NDArray[Any]:
+        """Numbers as they are shown: days as dates or times, rounded to this side."""
+        kind = kind_within(self.mechanism.universe)
+        return values if kind == NUMBER else as_dates(values, times=kind == TIME, side=side)
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Intervals of the exact answers; if answers were rounded, wider by the rounding, to multiples of the base."""

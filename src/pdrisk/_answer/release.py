@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
 import pandas as pd
 
 from pdrisk._answer import formatting, pictures
@@ -26,6 +27,7 @@ from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.once import once
 from pdrisk._core.risks.binomial import LEVEL
 from pdrisk._core.risks.risk import Risk
+from pdrisk._core.universe import Days
 from pdrisk._model.arguments import checked_flag, checked_probability
 from pdrisk._model.query import written
 from pdrisk._printing import DisplayedText
@@ -105,18 +107,21 @@ class Release(Arithmetic):
 
     @property
     def value(self) -> Any:
-        """Noisy value: an int for counts, else a float; NaN if a rule of the ledger withholds it."""
-        return self.noisy.values[0].item()
+        """Noisy value: an int for counts, else a float; NaN if a rule of the ledger withholds it.
+
+        Of dates and times it is a Timestamp; noise, scale and sensitivity are in days then.
+        """
+        return self._shown(self.noisy.values[0].item())
 
     @property
-    def low(self) -> float:
+    def low(self) -> Any:
         """Lower end of the 95 % noise interval, in the unit of the value. Sampling error comes on top."""
-        return _number(self._line.low)
+        return self._shown(_number(self._line.low), "before")
 
     @property
-    def high(self) -> float:
+    def high(self) -> Any:
         """Upper end of the 95 % noise interval, in the unit of the value."""
-        return _number(self._line.high)
+        return self._shown(_number(self._line.high), "after")
 
     @property
     def noise95(self) -> float:
@@ -148,12 +153,14 @@ class Release(Arithmetic):
         return self._line.eps
 
     @property
-    def bounds(self) -> tuple[float, float] | dict[Any, tuple[float, float]] | None:
+    def bounds(self) -> tuple[Any, Any] | dict[Any, tuple[float, float]] | None:
         """Declared range of the values; values outside counted as its ends. None for counts.
 
         For a statistic of two columns, or a weighted one, a dict from column to range.
         """
         line = self._line
+        if line.bounds is not None and self.is_date:
+            return self._shown(line.bounds[0], "before"), self._shown(line.bounds[1], "after")
         both = {line.column: line.bounds, line.other: line.other_bounds}
         return line.bounds if line.other_bounds is None else {name: ends for name, ends in both.items() if ends}
 
@@ -248,7 +255,7 @@ class Release(Arithmetic):
         return self
 
     @own_errors
-    def interval(self, level: float = 0.95, kind: str = "noise") -> tuple[float, float]:
+    def interval(self, level: float = 0.95, kind: str = "noise") -> tuple[Any, Any]:
         """Noise interval: the noise-free answer lies in it with a probability of at least ``level`` over the noise.
 
         Parameters
@@ -291,7 +298,21 @@ class Release(Arithmetic):
         if kind == "sampling" and se is None:
             self.answer.check_one_record_each('kind="sampling" is for a simple random sample of records')
         low, high = self.noisy.interval(sure) if kind == "noise" else sampling_interval(self.noisy, sure, se)
-        return float(low[0]), float(high[0])
+        return self._shown(float(low[0]), "before"), self._shown(float(high[0]), "after")
+
+    @property
+    def is_date(self) -> bool:
+        """Whether the value is a date or time."""
+        return isinstance(self.noisy.mechanism.universe, Days)
+
+    @property
+    def number(self) -> Any:
+        """The value as a number, of dates in days since 1970-01-01."""
+        return self.noisy.values[0].item()
+
+    def _shown(self, number: Any, side: str = "nearest") -> Any:
+        """A number as it is shown: one of days as a Timestamp."""
+        return pd.Timestamp(self.noisy.in_kind(np.array([number]), side)[0]) if self.is_date else number
 
     def public(self) -> dict[str, Any]:
         """Publishable fields of the release.

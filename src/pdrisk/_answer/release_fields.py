@@ -86,10 +86,11 @@ def _weights_row(release: Release) -> formatting.Rows:
 def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | None]:
     """Lines of the reprs, public and the curator's; a note if the curator's numbers are elsewhere."""
     bounds = release.answer.lines[0].bounds_as("{low} to {high}") or "none needed"
-    withheld = math.isnan(release.value)
-    scale = "" if release.scale is None else f", scale {formatting.number(release.scale)}"
+    line = release.answer.lines[0]
+    withheld = math.isnan(release.number)
+    scale = "" if release.scale is None else f", scale {line.length(release.scale)}"
     public = [
-        ("noisy value", "withheld: too few people" if withheld else formatting.number(release.value)),
+        ("noisy value", "withheld: too few people" if withheld else line.shown(release.number)),
         *_noise_rows(release, withheld),
         ("eps", f"{release.eps:.6g}"),
         ("bounds", bounds + (" (from the data)" if release.bounds_from_data else "")),
@@ -97,7 +98,7 @@ def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | N
         ("noise", f"{release.mechanism}{scale}"),
         ("unit", release.unit),
         *_person_rows(release),
-        ("global sensitivity", formatting.number(release.global_sensitivity)),
+        ("global sensitivity", line.length(release.global_sensitivity)),
         ("worst-case risk", formatting.risk(release.risk.worst_case)),
         ("attacker's success", formatting.risk(release.risk.success)),
     ]
@@ -126,7 +127,7 @@ def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | N
         moved = f"{formatting.share(known.clamped)} of the records" if known.clamped > 0 else "none"
         curator = [
             ("n", f"{known.n}"),
-            ("local sensitivity", formatting.known(known.local_sensitivity)),
+            ("local sensitivity", line.length(known.local_sensitivity)),
             ("privacy loss", f"{known.loss:.6g} of eps {release.eps:.6g}"),
             ("two-worlds risk", formatting.risk(known.two_worlds)),
             ("many-worlds risk", formatting.risk(known.many_worlds, undefined)),
@@ -160,12 +161,13 @@ def _sampling_rows(release: Release) -> formatting.Rows:
 
 
 def _noise_rows(release: Release, withheld: bool) -> formatting.Rows:
-    rows = [("95 % noise interval", f"{formatting.number(release.low)} to {formatting.number(release.high)}")]
+    line = release.answer.lines[0]
+    rows = [("95 % noise interval", f"{line.shown(line.low, 'before')} to {line.shown(line.high, 'after')}")]
     if withheld:
         return [("95 % noise interval", "none")]
     if release.rank95 is None:
         return [*rows, *_sampling_rows(release)]
-    weights = release.answer.lines[0].weights
+    weights = line.weights
     heaviest = None if weights is None else weights[1]
     ranks = ("95 % noise in ranks", formatting.ranks(release.rank95, release.step, heaviest))
     return [ranks] if math.isnan(release.noise95) else [*rows, ranks]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pdrisk.errors import ParameterError
 
-__all__ = ["Rectangle", "Universe"]
+__all__ = ["Days", "Rectangle", "Universe"]
 
 _LARGEST = 1e100  # squares and sums of squares stay finite
 _NARROWEST = 2.0**-20  # of the distance from zero: float rounding stays far below the sensitivities
@@ -66,6 +66,20 @@ class Universe:
     def magnitude(self) -> float:
         """max(|lo|, |hi|), the largest absolute value."""
         return max(abs(self.lo), abs(self.hi))
+
+
+@dataclass(frozen=True, slots=True)
+class Days(Universe):
+    """Dates or times that a column can have, as numbers of days since 1970-01-01.
+
+    Parameters
+    ----------
+    lo, hi : float
+    times : bool
+        Whether the column has times of day; else all values are whole numbers.
+    """
+
+    times: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from pdrisk._core.surveys.mean_change import MeanChange
 from pdrisk._core.universe import Universe
 from pdrisk._model.missing_arguments import missing_argument
 from pdrisk._model.nearest import misspelt
-from pdrisk._model.plain import float_of, plain_key, plain_number, plain_value
+from pdrisk._model.plain import are_dates, days_between, float_of, plain_key, plain_number, plain_value
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
@@ -217,8 +217,8 @@ def checked_probability(name: str, value: object) -> float:
     return number
 
 
-def universe(bounds: object) -> Universe:
-    """The universe that a caller's ``(lo, hi)`` declares."""
+def universe(bounds: object, *, dates: bool = False) -> Universe:
+    """The universe that a caller's ``(lo, hi)`` declares; with ``dates`` it may be one of `Days`."""
     if isinstance(bounds, str | bytes | Mapping | set | frozenset) or not isinstance(bounds, Iterable):
         raise ColumnTypeError(_NO_BOUNDS.format(_kind(bounds)))
     if isinstance(bounds, np.ndarray) and bounds.ndim != 1:
@@ -232,6 +232,8 @@ def universe(bounds: object) -> Universe:
     if len(ends) != 2:
         has = ("no value", "one value", "", "more than two values")[len(ends)]
         raise ParameterError(f"bounds must be a pair (lo, hi), but has {has}.")
+    if dates and are_dates(ends):
+        return days_between(ends)
     return Universe(float_of("lo of bounds", ends[0]), float_of("hi of bounds", ends[1]))
 
 

@@ -10,6 +10,8 @@ import datetime
 from decimal import Decimal
 from numbers import Real
 
+from pdrisk._core.universe import Days, Universe
+
 __all__ = [
     "CATEGORIES",
     "COMPLEX",
@@ -19,6 +21,7 @@ __all__ = [
     "INTERVAL",
     "MIXED",
     "NOTHING",
+    "NO_DATE",
     "NO_NUMBERS",
     "NUMBER",
     "PERIOD",
@@ -30,12 +33,15 @@ __all__ = [
     "ZONED",
     "kind_of_value",
     "kind_phrase",
+    "kind_within",
     "number_advice",
 ]
 
 NUMBER, TRUTH, TEXT, NOTHING = "numbers", "truth values", "text", "nothing"
 DATE, TIME, ZONED = "dates", "timestamps", "timestamps with a time zone"
 COUNTED = (NUMBER, TRUTH, NOTHING)  # what statistics take
+#: Numbers that a person's rows can become, of dates too, but that are no dates.
+NO_DATE = frozenset({"sum", "count", "any", "all"})
 
 # Of pandas alone; durations and periods have the names of their types.
 CATEGORIES, COMPLEX, MIXED = "categories", "complex numbers", "objects of several kinds"
@@ -57,7 +63,8 @@ _IN_PANDAS = {
 }
 #: What SQL casts make no number of, and what to write instead.
 NO_NUMBERS = {
-    **dict.fromkeys((DATE, TIME), "ask for a number made of them, such as year(x)"),
+    DATE: "ask for a number made of them, such as year(x) or the days x - DATE '2020-01-01'",
+    TIME: "ask for a number made of them, such as year(x) or the seconds epoch(x)",
     ZONED: "write TRY_CAST(x AS TIMESTAMP) first, and ask for a number made of it",
     INTERVAL: "ask for a number made of them, such as epoch(x), the seconds",
     PERIODS_IN_SQL: "count them, or make a column of dates or numbers",
@@ -90,3 +97,8 @@ def kind_phrase(value: object) -> str:
     """The kind of a single value in the words of an error: ``a number``, ``of type bytes``."""
     kind = kind_of_value(value)
     return _OF_ONE_VALUE.get(kind, f"of type {kind}")
+
+
+def kind_within(universe: Universe | None) -> str:
+    """Kind of the values between bounds: dates, timestamps or numbers."""
+    return NUMBER if not isinstance(universe, Days) else TIME if universe.times else DATE

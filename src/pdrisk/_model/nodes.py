@@ -11,6 +11,8 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pdrisk._core.days import EPOCH, SECONDS
+
 __all__ = [
     "ARITHMETIC",
     "COMPARISONS",
@@ -36,6 +38,7 @@ __all__ = [
     "below",
     "constants",
     "equalities",
+    "in_days",
     "is_given",
     "mapped",
     "rebuilt",
@@ -255,3 +258,10 @@ def equalities(node: Node) -> Iterator[tuple[Column, Constant]]:
             for part, other in (each.parts, each.parts[::-1]):
                 if isinstance(part, Column) and isinstance(other, Constant):
                     yield part, other
+
+
+def in_days(node: Node, *, times: bool) -> Node:
+    """Days from 1970-01-01 to dates or times, as a number."""
+    if not times:
+        return Operation("-", (node, Constant(EPOCH)))
+    return Operation("/", (Call("epoch", (node,)), Constant(SECONDS)))

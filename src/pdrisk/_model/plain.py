@@ -6,20 +6,27 @@ import datetime
 import math
 import numbers
 import operator
-from collections.abc import Hashable, Iterable
+import re
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
+from pdrisk._core.days import day_number
+from pdrisk._core.universe import Days
 from pdrisk._guard import guarded
+from pdrisk._model.kinds import DATE, TIME, kind_of_value
 from pdrisk.errors import ColumnTypeError, ParameterError, PdriskError, QueryFailedError
 
 __all__ = [
+    "ISO",
+    "are_dates",
     "check_encodable",
+    "days_between",
     "float_of",
     "from_json",
     "json_value",
@@ -29,6 +36,9 @@ __all__ = [
     "plain_value",
 ]
 
+#: Dates and times as text.
+ISO: Final = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?", re.ASCII)
+MIDNIGHT: Final = datetime.time()
 LARGEST = 2**4096  # of an integer: Python does not write out more than 4,300 digits
 # What a conversion of theirs may raise: unhashable, beyond pandas' dates, a signalling NaN, nested too deeply.
 _UNFIT = (TypeError, ValueError, ArithmeticError, RecursionError)
@@ -200,3 +210,49 @@ def check_encodable(what: str, values: Iterable[object]) -> None:
     else:
         return
     raise ParameterError(f"{what} holds half of a surrogate pair: take it out.")
+
+
+def are_dates(ends: Sequence[object]) -> bool:
+    """Whether one of two ends is a date or time, or text written like one."""
+    return any(
+        isinstance(end, datetime.date | np.datetime64) or (isinstance(end, str) and ISO.fullmatch(end)) for end in ends
+    )
+
+
+def days_between(ends: Sequence[Any]) -> Days:
+    """Bounds of dates: two dates, times or texts like 2020-01-31.
+
+    Raises
+    ------
+    ColumnTypeError, ParameterError
+        If one is no date of the years 1 to 9999, has a time zone, or the first one is not before the second.
+    """
+    numbers, times = [], False
+    for name, end in zip(("lo", "hi"), ends, strict=True):
+        if not are_dates([end]) or pd.isna(end):
+            raise ColumnTypeError(
+                f"{name} of bounds must be a date like the other end: write ('2020-01-01', '2020-12-31')."
+            )
+        try:
+            stamp = pd.Timestamp(end)
+            found = stamp.to_pydatetime(warn=False)
+        except (ValueError, NotImplementedError):
+            found = None
+        if found is None or pd.isna(found):
+            raise ParameterError(f"{name} of bounds is no day of the years 1 to 9999.")
+        if kind_of_value(found) not in (DATE, TIME):
+            raise ColumnTypeError(f"{name} of bounds has a time zone: write it without.")
+        numbers.append(day_number(found))
+        times = times or found.time() != MIDNIGHT
+    lo, hi = numbers
+    if lo >= hi:
+        said = "the same" if lo == hi else "reversed"
+        raise ParameterError(f"bounds of dates must be (lo, hi), the earlier one first, but these are {said}.")
+    try:
+        return Days(lo, hi, times)
+    except ParameterError:
+        pass
+    raise ParameterError(
+        "these bounds of times are too near to each other to compute in days: take the time since the first one in "
+        "seconds, as in epoch(t - TIMESTAMP '2020-01-01 12:00')."
+    )

@@ -18,7 +18,7 @@ from pdrisk._core.risks.gaussian_dp import largest_eps, limit_of, mu_of_pure, sq
 from pdrisk._core.statistics import Statistic, Sum, WholeSum
 from pdrisk._core.summary import Needs
 from pdrisk._core.surveys.weighted import WEIGHTED
-from pdrisk._core.universe import Universe
+from pdrisk._core.universe import Days, Universe
 from pdrisk._mechanisms import (
     MECHANISMS,
     WITH_INTERVAL,
@@ -31,6 +31,7 @@ from pdrisk._mechanisms import (
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._model.arguments import checked_flag, checked_mechanism, checked_success
 from pdrisk._model.asked_groups import Groups, Source
+from pdrisk._model.kinds import DATE, kind_within
 from pdrisk._model.margins import Margins
 from pdrisk._model.rowwise import Derived, RowwiseFilter
 from pdrisk._model.unit import Unit
@@ -329,11 +330,12 @@ def answered_by(
     joint = joint and line.column is not None
     checked_flag("interval", interval)
     mechanism = _clipping(line, checked_mechanism(mechanism), clip)
+    whole = whole or kind_within(line.universe) == DATE
     if whole and mechanism not in ("laplace", ClippedSums.name) and line.universe is not None:
         lo, hi = math.ceil(line.universe.lo), math.floor(line.universe.hi)
         own = _of_whole_numbers(line.statistic, mechanism, (lo + hi) // 2, joint=joint)
         if own is not None and lo < hi and line.universe.magnitude <= LARGEST_WHOLE:
-            line = replace(line, statistic=own, universe=Universe(float(lo), float(hi)))
+            line = replace(line, statistic=own, universe=replace(line.universe, lo=float(lo), hi=float(hi)))
     chosen = mechanism_for(line.statistic, mechanism, joint=joint)
     if getattr(line.statistic, "bounds_reached", False) and not issubclass(chosen, Exponential):
         raise ParameterError(f"bounds_reached=True means nothing to mechanism {chosen.name!r}: leave one of them out.")
@@ -346,6 +348,8 @@ def _clipping(line: Line, mechanism: str, clip: object) -> str:
         return mechanism
     if not isinstance(clip, str) or clip != "private":
         raise ParameterError(f'clip is "private", which spends half of eps to find where to clip, not {shown(clip)}.')
+    if isinstance(line.universe, Days):
+        raise ParameterError('clip="private" is for numbers, not for dates: leave it out.')
     if mechanism not in ("auto", ClippedSums.name):
         raise ParameterError(
             f'clip="private" answers by mechanism {ClippedSums.name!r}: leave mechanism={mechanism!r} out.'

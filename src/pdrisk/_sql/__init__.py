@@ -118,8 +118,8 @@ def sql(
         Instead of ``eps``, how often an attacker may be right about whether a person is in the data who gives even
         odds, in (1/2, 1), by the whole answer.
     bounds : (float, float) or dict, optional
-        Range of the values, for every column or by column, unless it is declared. An expression needs its own ``lo``
-        and ``hi``.
+        Range of the values, for every column or by column, unless it is declared; of dates two dates, also as text. An
+        expression needs its own ``lo`` and ``hi``, unless its bounds follow from those of its columns by name.
     keys : list, dict, frame, "observed", "categories" or "private", optional
         The public list of groups, as for ``by`` of ``df.dprisk``; for several columns tuples, a frame whose rows are
         the keys that exist, or a dict of lists for all combinations.

@@ -18,6 +18,7 @@ from pdrisk._core.foreign import own_errors
 from pdrisk._core.once import once
 from pdrisk._model.arguments import checked_probability
 from pdrisk._printing import DisplayedText
+from pdrisk.errors import ParameterError
 
 __all__ = ["Arithmetic", "Combined"]
 
@@ -30,6 +31,16 @@ class Arithmetic:
 
     __slots__ = ()
     value: Any
+
+    @property
+    def is_date(self) -> bool:
+        """Whether it is a date, of which only the days between two are numbers to compute with."""
+        return False
+
+    @property
+    def number(self) -> Any:
+        """The value as a number."""
+        return self.value
 
     def interval(self, level: float = 0.95) -> Interval:
         """Interval that holds the exact number with a probability of at least ``level`` over the noise."""
@@ -120,7 +131,7 @@ class Combined(Arithmetic):
         found = float(shown(self._form)[0])
         if not math.isnan(found):
             return found
-        left, right = _value(self.left), _value(self.right)
+        left, right = (each.number if isinstance(each, Arithmetic) else each for each in (self.left, self.right))
         if self.operation == "/" and right == 0:
             return math.nan
         return float(np.clip(OPERATIONS[self.operation](left, right), *self._form.range())[0])
@@ -193,6 +204,12 @@ OPERATIONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 def _combined(operation: str, left: Any, right: Any) -> Any:
     if not all(isinstance(part, Arithmetic) or _is_number(part) for part in (left, right)):
         return NotImplemented
+    dates = [isinstance(part, Arithmetic) and part.is_date for part in (left, right)]
+    if any(dates) and not (all(dates) and operation == "-"):
+        raise ParameterError(
+            f"`{operation}` of a noisy date is no number: subtract another noisy date, which gives days, or compute "
+            "with .value, a Timestamp."
+        )
     return Combined(operation, left, right)
 
 

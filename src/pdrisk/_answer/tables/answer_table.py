@@ -118,7 +118,8 @@ def _rows(results: Results, at: int) -> pd.DataFrame:
         values = pd.array(np.where(one.noisy.withheld, 0, np.nan_to_num(values)).astype(np.int64), dtype="Int64")
         values[one.noisy.withheld] = pd.NA
     low, high = one.noisy.interval()
-    columns = {"value": values, "low": low, "high": high, **one.noisy.risk_columns}
+    dates = {"low": one.noisy.in_kind(low, "before"), "high": one.noisy.in_kind(high, "after")}
+    columns = {"value": one.noisy.in_kind(values), **dates, **one.noisy.risk_columns}
     if results.shows_measured:
         columns |= measured_columns([each.noisy.measurements for each in results.releases], at, len(low))
         columns |= {} if one.noisy.estimated is None else {MEASURED: one.noisy.estimated}

@@ -151,8 +151,10 @@ def _check(table: pd.DataFrame) -> None:
         library = type(table).__module__.partition(".")[0].removeprefix("builtins")
         kind = f"{library}.{type(table).__name__}".removeprefix(".")
         raise ColumnTypeError(f"a table is a pandas DataFrame that pdrisk returned, not of type {kind}.")
-    if Answer.from_attrs(table.attrs) is None:
+    if (said := Answer.from_attrs(table.attrs)) is None:
         raise ParameterError(NO_ANSWER)
+    if not said.groups:  # of SQL, whose columns are none of these
+        said.check_numbers("this function")
     if "value" in table and not set(table.columns) >= ENDS:
         raise _no_intervals()
 

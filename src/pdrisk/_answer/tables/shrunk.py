@@ -101,6 +101,7 @@ def _means(table: object) -> tuple[Answer, Measurements]:
         )
     if said.tables or said.adjusted:
         raise ParameterError("this table has margins, to which shrunk cells would not add up: ask without margins=.")
+    said.check_numbers("shrink")
     measured = measurements_of(table)[0] if said.lines[0].mechanism == MECHANISM else None
     if measured is None or not measured.law.bottom:
         raise ParameterError(

@@ -68,12 +68,15 @@ def cells_of(answer: Any) -> PublishedCells:
         If the bounds came from the data.
     """
     if isinstance(answer, Release):
+        answer.answer.check_numbers("a plot")
         said, keys = answer.answer, pd.DataFrame({LINES: [answer.name]})
         ends = (np.array([float(each)]) for each in (answer.value, answer.low, answer.high))
         return _checked(said, keys, *ends)
     table, known = pandas_table(answer)
     if known is None:
         return _of_columns(table)
+    if "value" in table or not (known.groups or not known.index):
+        known.check_numbers("a plot")
     if "value" in table:
         return _checked(known, _levels(table.index, known), *_ends(table), deviation=_noise(table))
     if known.groups or not known.index:

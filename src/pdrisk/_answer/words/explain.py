@@ -217,7 +217,7 @@ class _Telling:
         if answer.withheld:
             return [(said["answer"], said["answer_withheld"])]
         one = answer.lines[0]
-        noisy, low, high = (formatting.number(math.nan if x is None else x) for x in (value, one.low, one.high))
+        noisy, low, high = one.shown(value), one.shown(one.low, "before"), one.shown(one.high, "after")
         if not _has_interval(one) and one.rank95 is not None:
             text = said["interval_by_rank"].format(ranks=self._ranks(one))
             return [(said["answer"], said["answer_by_rank"].format(value=noisy)), (said["interval"], text)]
@@ -241,7 +241,7 @@ class _Telling:
             return self.said["ranks_unknown"]
         field, weight = ("ranks_within", 1) if line.weights is None else ("ranks_within_weight", line.weights[1])
         return self.said[field].format(
-            ranks=formatting.number(ranks * weight), step=formatting.number(step), few=f"{few * weight:,.6g}"
+            ranks=formatting.number(ranks * weight), step=line.length(step), few=f"{few * weight:,.6g}"
         )
 
     def _noise(self, line: AnswerLine) -> str:
@@ -253,7 +253,7 @@ class _Telling:
         if math.isnan(line.noise95):
             return self.said["noise_of_nothing"].format(eps=eps)
         field = "noise_is" + "_widest" * self.answer.grouped
-        return of + self.said[field].format(half=formatting.number(line.noise95), eps=eps)
+        return of + self.said[field].format(half=line.length(line.noise95), eps=eps)
 
     def _eps_of_values(self, line: AnswerLine) -> str:
         """The eps that pays for the values, without the share that chooses the groups."""
@@ -318,24 +318,24 @@ class _Telling:
         bounds += of_survey(line, said)
         noise = MECHANISMS[line.mechanism].noise
         if line.scale is not None:
-            noise = said["noise_scaled"].format(noise=noise, scale=formatting.number(line.scale))
+            noise = said["noise_scaled"].format(noise=noise, scale=line.length(line.scale))
         base = line.rounded_to
         rounded = "" if base is None else said["rounded_to"].format(base=formatting.number(base))
         return said["line_is"].format(
             bounds=bounds,
             noise=noise,
             rounded=rounded,
-            sensitivity=formatting.number(line.global_sensitivity),
+            sensitivity=line.length(line.global_sensitivity),
             eps=self._eps_of_values(line),
         )
 
     def _exposed(self, line: AnswerLine, exposed: Exposed, out_of: int) -> str:
         """The curator's numbers of one line."""
         answer, said, found = self.answer, self.said, exposed.numbers
-        whole, local = formatting.number(line.global_sensitivity), said["local_sensitivity_unknown"]
+        whole, local = line.length(line.global_sensitivity), said["local_sensitivity_unknown"]
         if not math.isnan(found.local_sensitivity):
             share = rounded_up(min(found.local_sensitivity / line.global_sensitivity, 1.0))
-            value = formatting.number(found.local_sensitivity)
+            value = line.length(found.local_sensitivity)
             local = said["local_sensitivity_is"].format(value=value, share=share)
         even, loss = MECHANISMS[line.mechanism].is_even, rounded_up(min(found.loss, line.eps), 6)
         of = "even" if even else "is"

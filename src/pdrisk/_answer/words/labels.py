@@ -31,7 +31,8 @@ def clamped(answer: Answer, line: AnswerLine) -> str:
     if answer.bounds_from_data or line.clip is not None or line.statistic == Proportion().label:
         return ""
     known = [(printable(str(name)), ends) for name, ends in line.ranges if ends is not None]
-    spans = [("{}-{}" if low >= 0 else "{} to {}").format(number(low), number(high)) for _, (low, high) in known]
+    form = "{} to {}" if line.dates else "{}-{}"
+    spans = [(form if low >= 0 else "{} to {}").format(line.shown(low), line.shown(high)) for _, (low, high) in known]
     if len(known) > 1:
         spans = [f"{name} {span}" for (name, _), span in zip(known, spans, strict=True)]
     by_where = " (bounds from WHERE)" * line.bounds_by_where

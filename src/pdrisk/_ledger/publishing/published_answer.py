@@ -217,8 +217,8 @@ def _listed(parts: Iterable[object], last: str = ", ") -> str:
     return last.join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
-def _number(value: float) -> str:
-    return f"{value:.15g}"
+def _number(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.15g}"
 
 
 def eps_text(value: Fraction) -> str:

@@ -8,10 +8,12 @@ from collections.abc import Hashable
 from fractions import Fraction
 from typing import Any
 
+from pdrisk._core.days import moment
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Histogram, Mean
-from pdrisk._core.universe import Rectangle
+from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._mechanisms import calibrated
+from pdrisk._model.kinds import NUMBER, TIME, kind_within
 from pdrisk._model.plain import json_value, plain_label
 from pdrisk._model.query import UNIT, Line, Query
 
@@ -106,7 +108,7 @@ def identity(query: Query, asked: dict[str, Any]) -> dict[str, Any]:
 def _line(line: Line, share: Fraction) -> dict[str, Any]:
     bounds: Any = None
     if line.statistic.bounded:
-        bounds = "column" if line.universe is None else [line.universe.lo, line.universe.hi]
+        bounds = "column" if line.universe is None else list(_ends(line.universe))
     said = {
         "statistic": line.statistic.label,
         "column": plain_label(line.column),
@@ -129,6 +131,15 @@ def _line(line: Line, share: Fraction) -> dict[str, Any]:
     if line.indicator is not None:
         said["condition"] = line.indicator.text
     return said if line.condition is None else said | {"filter": line.condition}
+
+
+def _ends(universe: Universe) -> tuple[object, object]:
+    """Bounds as JSON values: numbers, or dates and times as text."""
+    kind = kind_within(universe)
+    if kind == NUMBER:
+        return universe.lo, universe.hi
+    lo, hi = (str(moment(end, times=kind == TIME)) for end in (universe.lo, universe.hi))
+    return lo, hi
 
 
 def _keys(keys: tuple[tuple[Hashable, ...], ...]) -> Any:

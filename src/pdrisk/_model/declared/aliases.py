@@ -4,6 +4,7 @@ They say what is usual. Whatever else a caller passes is judged when the query i
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,8 +24,10 @@ __all__ = ["Bounds", "By", "Eps", "Keys", "Where"]
 
 #: Privacy loss in nats, read exactly as it is written: 0.1 is a tenth.
 Eps = float | Fraction | Decimal
-_Pair = tuple[Eps, Eps] | Sequence[Eps] | NDArray[Any]
-#: A pair (lo, hi), or one for each column; "column" takes the data's own range, which is not differential privacy.
+_End = Eps | date | np.datetime64 | str
+_Pair = tuple[_End, _End] | Sequence[_End] | NDArray[Any]
+#: A pair (lo, hi), of dates for a column of dates, or one for each column; "column" takes the data's own range, which
+#: is not differential privacy.
 Bounds = _Pair | Mapping[Any, _Pair | Literal["column"]] | Literal["column"]
 #: A filter: query string, ``pd.col`` or Polars expression, mask, or a callable that makes a mask of the frame.
 Where = str | Expression | Expr | pd.Series | NDArray[np.bool_] | Sequence[bool] | Callable[[pd.DataFrame], Any]

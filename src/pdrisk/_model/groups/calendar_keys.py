@@ -9,15 +9,18 @@ from typing import Final
 import pandas as pd
 
 from pdrisk._model.kinds import DATE, TEXT, TIME, kind_of_value
+from pdrisk._model.plain import ISO
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["calendar_key"]
 
-ISO: Final = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?", re.ASCII)
+MONTH: Final = re.compile(r"\d{4}-\d\d", re.ASCII)
 
 
-def calendar_key(key: Hashable, kind: str, what: str) -> Hashable:
+def calendar_key(key: Hashable, kind: str, what: str, *, months: bool = False) -> Hashable:
     """A plain key of a column of dates as a date, of timestamps as a Timestamp; other keys, and of others, as they are.
+
+    With ``months`` a text like 2020-01 is the beginning of that month.
 
     Raises
     ------
@@ -29,10 +32,12 @@ def calendar_key(key: Hashable, kind: str, what: str) -> Hashable:
     own = kind_of_value(key)
     if kind not in (DATE, TIME) or own not in (DATE, TIME, TEXT):
         return key
+    if months and isinstance(key, str) and MONTH.fullmatch(key):
+        key = f"{key}-01"
     if isinstance(key, str) and not ISO.fullmatch(key):
         raise ColumnTypeError(
-            f"{what} is text, and no ISO date or time, but the column holds {kind}: write it as in 2020-01-31 or "
-            "2020-01-31 12:30, or pass a datetime.date or pd.Timestamp."
+            f"{what} is text, and no ISO date or time, but the column holds {kind}: write it as in "
+            f"{'2020-01 or ' * months}2020-01-31 or 2020-01-31 12:30, or pass a datetime.date or pd.Timestamp."
         )
     try:
         stamp = pd.Timestamp(key)  # type: ignore[arg-type] # text or a date

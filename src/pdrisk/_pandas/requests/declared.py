@@ -16,13 +16,15 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import shown
+from pdrisk._core.universe import Days
 from pdrisk._model.arguments import universe
-from pdrisk._model.columns import check_column
+from pdrisk._model.columns import check_column, column_kind
 from pdrisk._model.declared.attributes import ATTRIBUTE
 from pdrisk._model.declared.declarations import BadTextError, Declaration, Declarations, Known, from_text
 from pdrisk._model.declared.missing_codes import check_codes
 from pdrisk._model.declared.pandera_schema import entries_of, people_of_schema, weights_of_schema
 from pdrisk._model.groups.frame_keys import checked_keys
+from pdrisk._model.kinds import DATE, TIME
 from pdrisk._model.plain import plain_value
 from pdrisk._model.unit import People
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -32,6 +34,7 @@ __all__ = [
     "attach",
     "check_no_na_of_r",
     "codes_of",
+    "days",
     "declarations",
     "declarations_of",
     "declare",
@@ -282,11 +285,23 @@ def _items(name: str, given: object) -> Iterator[tuple[Hashable, Any]]:
 
 def _judged(frame: pd.DataFrame, column: Hashable, part: str, value: Any) -> Any:
     if part == "bounds":
-        interval = universe(value)
+        kind = column_kind(frame[column])
+        interval = days(column, kind, value) if kind in (DATE, TIME) else universe(value)
         return interval.lo, interval.hi
     if part == "keys":
         return tuple(plain_value(key, "a key") for (key,) in checked_keys(frame, (column,), value))
     return tuple(plain_value(code, "a missing code") for code in check_codes(frame[column], value))
+
+
+def days(column: Hashable, kind: str, bounds: object) -> Days:
+    """Bounds of a column of dates or times."""
+    found = universe(bounds, dates=True)
+    if isinstance(found, Days):
+        return found
+    raise ColumnTypeError(
+        f"the bounds are numbers, but column {column!r} holds {kind}: write dates, as in "
+        "bounds=('2020-01-01', '2020-12-31')."
+    )
 
 
 def _shown(said: Declarations, column: Hashable) -> Known:

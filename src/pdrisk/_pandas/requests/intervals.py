@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from pdrisk._core.statistics import Proportion, Statistic
-from pdrisk._core.universe import Universe
+from pdrisk._core.days import day_number
+from pdrisk._core.order import Max, Median, Min, Quantile
+from pdrisk._core.statistics import Mean, Proportion, Statistic
+from pdrisk._core.universe import Days, Universe
 from pdrisk._model.arguments import universe
 from pdrisk._model.asked_groups import Source
 from pdrisk._model.columns import KINDS, column_kind
-from pdrisk._model.kinds import COUNTED, NOTHING, NUMBER, TRUTH, number_advice
+from pdrisk._model.kinds import COUNTED, DATE, NOTHING, NUMBER, TIME, TRUTH, kind_of_value, number_advice
 from pdrisk._model.query import UNIT
 from pdrisk._model.rowwise import RowwiseFilter, caller_names, judged
 from pdrisk._model.where_bounds import comparisons_of, narrowed
-from pdrisk._pandas.requests.declared import declared
+from pdrisk._pandas.requests.declared import days, declared
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["check_numeric", "interval_by_where", "interval_of", "judged_condition"]
+__all__ = ["check_numeric", "interval_by_where", "interval_of", "interval_of_dates", "judged_condition"]
+
+#: Statistics that lie in the range of the values, and are dates where these are.
+OF_DATES = (Mean, Median, Quantile, Min, Max)
 
 
 def judged_condition(frame: pd.DataFrame, condition: str, bounds: object) -> RowwiseFilter | None:
@@ -31,9 +37,11 @@ def judged_condition(frame: pd.DataFrame, condition: str, bounds: object) -> Row
 
 
 def interval_of(
-    frame: pd.DataFrame, column: Hashable, statistic: Statistic | str, bounds: object
+    frame: pd.DataFrame, column: Hashable, statistic: Statistic | str, bounds: object, *, dates: bool = False
 ) -> tuple[Universe | None, Source]:
-    """The bounds of a column, given or declared; None without any."""
+    """The bounds of a column, given or declared; None without any. With ``dates`` it may be one of dates or times."""
+    if dates and (kind := column_kind(frame[column])) in (DATE, TIME) and type(statistic) in OF_DATES:
+        return interval_of_dates(frame, column, kind, bounds)
     kind = check_numeric(frame[column], statistic)
     known = declared(frame, column)
     interval = known.narrowed(known.universe if bounds is None else universe(bounds))
@@ -48,25 +56,37 @@ def interval_of(
 
 
 def interval_by_where(
-    frame: pd.DataFrame, column: Hashable, statistic: Statistic, where: object
+    frame: pd.DataFrame, column: Hashable, statistic: Statistic, where: object, *, dates: bool = False
 ) -> tuple[Universe | None, Source]:
     """The declared bounds of a column, narrowed to those of a filter's comparisons with constants of its text."""
-    interval, source = interval_of(frame, column, statistic, None)
-    if where is None or column_kind(frame[column]) != NUMBER:
+    interval, source = interval_of(frame, column, statistic, None, dates=dates)
+    kind = column_kind(frame[column])
+    if where is None or kind not in (NUMBER, DATE, TIME):
         return interval, source
     kept = judged(where, frame, caller_names, lambda each: declared(frame, each).keys)
+    compared = [] if kept is None else list(comparisons_of(kept.rule, column))
+    if kind != NUMBER:
+        compared = [(symbol, day_number(value)) for symbol, value in compared if kind_of_value(value) in (DATE, TIME)]
     lo, hi = (-math.inf, math.inf) if interval is None else (interval.lo, interval.hi)
     dtype = frame[column].dtype
     ends = narrowed(
         lo,
         hi,
-        () if kept is None else comparisons_of(kept.rule, column),
-        whole=pd.api.types.is_integer_dtype(dtype) or declared(frame, column).whole,
+        compared,
+        whole=kind == DATE or pd.api.types.is_integer_dtype(dtype) or declared(frame, column).whole,
         single=str(dtype).lower().startswith(("float32", "float[")),
     )
     if ends == (lo, hi) or not ends[0] < ends[1] or not np.isfinite(ends).all():
         return interval, source
-    return Universe(*ends), "where"
+    return Universe(*ends) if kind == NUMBER else Days(*ends, kind == TIME), "where"
+
+
+def interval_of_dates(frame: pd.DataFrame, column: Hashable, kind: str, bounds: object) -> tuple[Days | None, Source]:
+    """The bounds of a column of dates or times."""
+    if bounds is not None:
+        return replace(days(column, kind, bounds), times=kind == TIME), "given"
+    known = declared(frame, column).universe
+    return None if known is None else Days(known.lo, known.hi, kind == TIME), "declared"
 
 
 def check_numeric(series: pd.Series, statistic: Statistic | str) -> str:

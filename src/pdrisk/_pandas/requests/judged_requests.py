@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pdrisk._core.universe import Days
 from pdrisk._digits import rounded_up
 from pdrisk._mechanisms import Mechanism
 from pdrisk._model.arguments import (
@@ -69,6 +70,8 @@ def judged_query(
     if not isinstance(request.metric, str) or request.metric != "worst_case":
         raise data_dependent(request.metric)
     _check_all_rows(request)
+    if len({isinstance(line.universe, Days) for line in asked}) > 1:
+        raise ParameterError("dates and numbers do not fit into one column of values: ask for them apart.")
     lines, releases = joined(asked, str(request.mechanism))
     if eps is None:
         eps = asked_epsilon(request.eps, request.risk, request.prior, request.success)

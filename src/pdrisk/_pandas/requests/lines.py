@@ -27,7 +27,8 @@ from pdrisk._model.arguments import (
     universe,
 )
 from pdrisk._model.asked_groups import Source
-from pdrisk._model.columns import ROWS, check_column
+from pdrisk._model.columns import ROWS, check_column, column_kind
+from pdrisk._model.kinds import COUNTED, NO_DATE
 from pdrisk._model.missing_arguments import all_given, missing_argument
 from pdrisk._model.query import LARGEST_WHOLE, UNIT, Line, answered_by, written
 from pdrisk._model.weights import is_unchanged_by_weights, takes_no_weights
@@ -81,7 +82,11 @@ def _bounded(frame: pd.DataFrame, request: Request) -> list[Any]:
     given = request.bounds if isinstance(request.bounds, Mapping) else {}
     for column in given:
         check_column(frame, column)
-    listed = [column for column in frame.columns if column in given or declared(frame, column).universe is not None]
+    listed = [
+        column
+        for column in frame.columns
+        if column in given or (column_kind(frame[column]) in COUNTED and declared(frame, column).universe is not None)
+    ]
     if not listed:
         raise ParameterError(
             "statistics without columns are those of all columns with bounds, and none has any: pass bounds=, a dict "
@@ -333,10 +338,11 @@ def _line(
         if way != "count":
             check_numeric(frame[column], statistic)
         return Line(column, statistic, universe(bounds), "given")
+    dates = way not in NO_DATE
     if bounds is None and way not in OTHER_NUMBERS:
-        interval, source = interval_by_where(frame, column, statistic, where)
+        interval, source = interval_by_where(frame, column, statistic, where, dates=dates)
     else:
-        interval, source = interval_of(frame, column, statistic, bounds)
+        interval, source = interval_of(frame, column, statistic, bounds, dates=dates)
     if interval is None:
         raise missing_argument(
             f"{written(statistic.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "

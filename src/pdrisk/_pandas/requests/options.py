@@ -186,9 +186,9 @@ success : float
     (1/2, 1): by all answers of this call together, whose eps is the largest that keeps to it. It is a mean over noise,
     where ``risk`` bounds the belief after any. What a rule of a ledger costs besides comes on top.
 bounds : (lo, hi) or "column"
-    The range that values can have, in the unit of the column; values outside count as its ends. Not needed where
-    bounds are declared with ``df.dprisk.declare``. ``"column"`` takes the smallest and the largest value of the data,
-    which is not differential privacy.
+    The range that values can have, in the unit of the column; values outside count as its ends. Of dates and times two
+    dates, also as text. Not needed where bounds are declared with ``df.dprisk.declare``. ``"column"`` takes the
+    smallest and the largest value of the data, which is not differential privacy.
 where : str, pd.col or Polars expression, boolean mask or callable
     Filter: which rows to use, decided row by row. A comparison with a missing value is unknown, and so is its negation;
     a row counts where the condition is known to be true. ``"x != 9"`` leaves out rows without x: write ``"x != 9 or

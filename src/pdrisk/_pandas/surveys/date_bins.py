@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice, pairwise
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
+from pdrisk._core.days import moment
 from pdrisk._core.foreign import shown
+from pdrisk._core.universe import Days
 from pdrisk._model.nearest import did_you_mean
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -35,30 +37,33 @@ class DateBins(NamedTuple):
     clamps: bool
 
 
-def dates_in_bins(column: Hashable, bins: object, bounds: object) -> DateBins:
+def dates_in_bins(bins: object, span: Days | None, *, given: bool) -> DateBins:
     """Bins of dates as a caller gives them.
 
     Parameters
     ----------
-    column, bins
-    bounds : pair of dates, dict from column to such pairs, or None
+    bins
+    span : Days or None
+        Bounds of the dates.
+    given : bool
+        Whether the call has them; else they are declared.
 
     Raises
     ------
     ColumnTypeError, ParameterError
         If they are no bins, or more than 500.
     """
-    own = bounds.get(column) if isinstance(bounds, Mapping) else bounds
     if isinstance(bins, str):
         name = ALIASES.get(bins, bins)
         if name not in STEPS:
             raise ParameterError(f"{FORM}, not {shown(bins)}.{did_you_mean(bins, STEPS)}")
-        if own is None:
+        if span is None:
             raise ParameterError(f'bins="{name}" divides the bounds, which are missing: pass bounds=(first, last).')
-        return DateBins(_periods(name, *_rising("bounds", own, 2)), clamps=True)
-    if own is not None:
+        first, last = (pd.Timestamp(moment(days, times=True)) for days in (span.lo, span.hi))
+        return DateBins(_periods(name, first, last), clamps=True)
+    if given:
         raise ParameterError("edges say the range themselves: leave bounds out, or pass bins='month'.")
-    return DateBins(_rising("bins", bins, MOST_BINS + 1), clamps=False)
+    return DateBins(_edges(bins), clamps=False)
 
 
 def _periods(name: str, first: pd.Timestamp, last: pd.Timestamp) -> tuple[pd.Timestamp, ...]:
@@ -77,31 +82,26 @@ def _periods(name: str, first: pd.Timestamp, last: pd.Timestamp) -> tuple[pd.Tim
     return tuple(edges)
 
 
-def _rising(option: str, listed: object, most: int) -> tuple[pd.Timestamp, ...]:
-    """Dates or times that rise: two, or as many as there may be edges."""
-    if isinstance(listed, str | bytes | dict | set | frozenset) or not isinstance(listed, Iterable):
-        raise ColumnTypeError(f"{FORM}." if option == "bins" else _PAIR)
-    ends = [_time(option, each) for each in islice(listed, most + 1)]
-    if option == "bounds" and len(ends) != 2:
-        raise ParameterError(_PAIR)
-    if not 2 <= len(ends) <= most:
+def _edges(listed: object) -> tuple[pd.Timestamp, ...]:
+    """Dates or times that rise."""
+    if isinstance(listed, bytes | dict | set | frozenset) or not isinstance(listed, Iterable):
+        raise ColumnTypeError(f"{FORM}.")
+    edges = [_time(each) for each in islice(listed, MOST_BINS + 2)]
+    if not 2 <= len(edges) <= MOST_BINS + 1:
         raise ParameterError(f"bins must list 2 to {MOST_BINS + 1} edges.")
-    if not all(one < other for one, other in pairwise(ends)):
-        raise ParameterError(f"the dates in {option}= must rise.")
-    return tuple(ends)
+    if not all(one < other for one, other in pairwise(edges)):
+        raise ParameterError("the dates in bins= must rise.")
+    return tuple(edges)
 
 
-_PAIR: Final = 'bounds of dates are a pair of them, as in bounds=("2024-01-01", "2024-12-31").'
-
-
-def _time(option: str, value: Any) -> pd.Timestamp:
+def _time(value: Any) -> pd.Timestamp:
     found: pd.Timestamp | None = None
     if isinstance(value, str | dt.date) or type(value).__name__ == "datetime64":
         with suppress(ValueError, OverflowError, TypeError):
             found = pd.Timestamp(value).as_unit("us")
     if found is None or pd.isna(found) or found.tzinfo is not None:
         raise ParameterError(
-            f"{option}= of dates takes dates without a time zone, as text like '2024-12-31' or as pd.Timestamp, not "
+            "bins= of dates takes dates without a time zone, as text like '2024-12-31' or as pd.Timestamp, not "
             f"{shown(value)}."
         )
     return found

@@ -14,7 +14,7 @@ from pdrisk._core.statistics import Proportion, Sum
 from pdrisk._core.summary import FloatArray
 from pdrisk._core.surveys.design_variance import factors, most_of_unit
 from pdrisk._core.surveys.weighted import WeightedProportion, WeightedSum
-from pdrisk._core.universe import Rectangle, Universe
+from pdrisk._core.universe import Days, Rectangle, Universe
 from pdrisk._model.design import Design
 from pdrisk._model.query import Query
 from pdrisk._model.unit import People
@@ -70,6 +70,8 @@ class Deviations:
         line, unit, people = query.lines[0], query.unit, request.people
         if line.universe is None or not isinstance(line.column, str) or not isinstance(line.other, str | None):
             raise ParameterError("sampling errors need declared bounds, and columns whose names are text.")
+        if isinstance(line.universe, Days):
+            raise ParameterError("sampling errors are of numbers, not of dates: ask without sampling=.")
         if unit.per_person is not None:
             raise ParameterError(
                 f'sampling errors are about rows, and per_person="{unit.per_person}" makes one number of those of a '

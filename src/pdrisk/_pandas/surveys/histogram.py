@@ -24,7 +24,7 @@ from pdrisk._model.query import Query
 from pdrisk._model.rowwise.builder import text_of
 from pdrisk._pandas.noisy.answers import of_frame, rows_of
 from pdrisk._pandas.requests.declared import declared
-from pdrisk._pandas.requests.intervals import check_numeric
+from pdrisk._pandas.requests.intervals import check_numeric, interval_of_dates
 from pdrisk._pandas.requests.judged_requests import check_given, groups_of, judged_query
 from pdrisk._pandas.requests.lines import judged_lines
 from pdrisk._pandas.requests.options import Request
@@ -52,8 +52,10 @@ def histogram(frame: pd.DataFrame, column: Hashable, bins: object, request: Requ
         raise ParameterError("hist takes no step=: it counts records, and its bins are given by their edges.")
     check_column(frame, column)
     asked: Histogram | DateBins
-    if column_kind(frame[column]) in (DATE, TIME):
-        asked, request = dates_in_bins(column, bins, request.bounds), _without_bounds(column, request)
+    if (kind := column_kind(frame[column])) in (DATE, TIME):
+        own = request.bounds.get(column) if isinstance(request.bounds, Mapping) else request.bounds
+        span, _ = interval_of_dates(frame, column, kind, own)
+        asked, request = dates_in_bins(bins, span, given=own is not None), _without_bounds(column, request)
     else:
         check_numeric(frame[column], "hist")
         asked = asked_bins(frame, column, bins, request.bounds)

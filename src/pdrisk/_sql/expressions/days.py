@@ -12,13 +12,21 @@ from pdrisk._sql.expressions.allowed_functions import PARTS
 from pdrisk._sql.expressions.duckdb_dates import interval
 from pdrisk._sql.syntax.pieces import Day, Expression
 
-__all__ = ["day_of"]
+__all__ = ["begins_months", "day_of"]
 
 _WITHIN_DAYS = frozenset({"hour", "minute", "second"})
 _OF_DAYS = frozenset(PARTS.values()) - _WITHIN_DAYS | {
     "isoyear", "weekofyear", "dayofmonth", "last_day", "dayname", "monthname", "weekday",
 }  # fmt: skip
 _FORMAT_OF_DAYS = re.compile(r"(%-?[aAwudbBmyYGVjUW%]|[^%])*")
+
+
+def begins_months(node: Node | None) -> bool:
+    """Whether an expression is the beginning of a month, or of a quarter or year."""
+    match node:
+        case Call("date_trunc" | "datetrunc", (Constant(str() as unit), _)):
+            return PARTS.get(unit.lower()) in ("month", "quarter", "year")
+    return False
 
 
 class Named(Protocol):

@@ -125,6 +125,8 @@ def _grammatical(operand: Expression, kind: str) -> Expression:
 def _range_of_cast(operand: Expression, to: str) -> Range:
     if operand.kind == TRUTH:
         return Range(0.0, 1.0)
+    if to == "DATE" and operand.kind == TIME:
+        return range_of_function("floor", [operand.range], [False])
     whole = to in INTEGERS and operand.span is None
     return range_of_function("round", [operand.range], [False]) if whole else operand.range
 
@@ -190,6 +192,6 @@ def constant_cast(operand: Constant, to: str) -> Expression:
             return public(replace(constant(datetime.date.fromisoformat(operand.value)), sql=sql), operand)
     value = workspace.compute(f"SELECT {sql}", f"the constant in a cast to {to}")
     kind = NOTHING if operand.value is None else kind_of_type(to)
-    lies = constant(value).range if kind == NUMBER else ANYTHING
+    lies = constant(value).range if kind in (NUMBER, DATE, TIME) else ANYTHING
     found = replace(cast_result(sql, kind, to), constant=True, value=value, range=lies, values=(value,))
     return public(found, operand)

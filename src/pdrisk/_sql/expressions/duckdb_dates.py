@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
+from pdrisk._core.days import day_number, moment
 from pdrisk._model.kinds import DATE, INTERVAL, NOTHING, NUMBER, TIME, number_advice
-from pdrisk._model.nodes import Call, Cast, Constant, Node
+from pdrisk._model.nodes import Call, Cast, Constant, Node, is_given
 from pdrisk._sql.expressions.duckdb_arithmetic import as_bigint
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import Expression, written_constant
-from pdrisk._sql.syntax.ranges import DATE_NAMES
+from pdrisk._sql.syntax.ranges import ANYTHING, DATE_NAMES, Range, range_of_function, range_of_time
 from pdrisk.errors import ParameterError
 
 __all__ = ["INTERVALS", "as_time", "date_arithmetic", "date_function", "interval"]
@@ -40,14 +43,20 @@ def interval(node: Call | Cast) -> Expression:
         number = f"CAST(trunc(CAST({written_constant(inner.value)} AS DOUBLE)) AS INTEGER)"
         made = f"system.main.{node.name}({number})"
     shown = workspace.compute(f"SELECT CAST({made} AS VARCHAR)", "an interval")
-    return Expression(f"CAST({written_constant(shown)} AS INTERVAL)", INTERVAL, "INTERVAL", constant=True, value=shown)
+    return Expression(
+        f"CAST({written_constant(shown)} AS INTERVAL)", INTERVAL, "INTERVAL", constant=True, value=shown,
+        given=is_given(inner),
+    )  # fmt: skip
 
 
 def as_time(part: Expression) -> Expression:
     """A date as the timestamp at its beginning; other values unchanged."""
     if part.kind != DATE:
         return part
-    return Expression(f"TRY_CAST({part.sql} AS TIMESTAMP)", TIME, "TIMESTAMP", constant=part.constant, value=part.value)
+    return Expression(
+        f"TRY_CAST({part.sql} AS TIMESTAMP)", TIME, "TIMESTAMP", constant=part.constant, value=part.value,
+        range=part.range,
+    )  # fmt: skip
 
 
 def date_arithmetic(symbol: str, parts: Sequence[Expression], shown: Sequence[str]) -> Expression:
@@ -59,17 +68,40 @@ def date_arithmetic(symbol: str, parts: Sequence[Expression], shown: Sequence[st
         parts, kinds = parts[::-1], kinds[::-1]
     if len(parts) == 2 and symbol in ("+", "-"):
         one, other = parts
+        lies = range_of_function(symbol, [one.range, other.range], [one.constant, other.constant])
         if kinds[1] == INTERVAL and other.constant:
-            return Expression(f"TRY(system.main.{_name(symbol)}({as_time(one).sql}, {other.sql}))", TIME, "TIMESTAMP")
+            sql = f"TRY(system.main.{_name(symbol)}({as_time(one).sql}, {other.sql}))"
+            return Expression(sql, TIME, "TIMESTAMP", range=_moved(symbol, one.range, other))
         if kinds == (DATE, NUMBER):
             days = f"TRY_CAST({as_bigint(other)} AS INTEGER)"
-            return Expression(f"TRY(system.main.{_name(symbol)}({one.sql}, {days}))", DATE, "DATE")
+            return Expression(f"TRY(system.main.{_name(symbol)}({one.sql}, {days}))", DATE, "DATE", range=lies)
         if kinds == (DATE, DATE) and symbol == "-":
-            return Expression(f"TRY(system.main.{_name(symbol)}({one.sql}, {other.sql}))", NUMBER, "BIGINT", span=SPAN)
+            sql = f"TRY(system.main.{_name(symbol)}({one.sql}, {other.sql}))"
+            return Expression(sql, NUMBER, "BIGINT", span=SPAN, range=lies)
         if set(kinds) <= {DATE, TIME} and symbol == "-":
             sql = ", ".join(as_time(part).sql for part in parts)
-            return Expression(f"TRY(system.main.{_name(symbol)}({sql}))", INTERVAL, "INTERVAL")
+            return Expression(f"TRY(system.main.{_name(symbol)}({sql}))", INTERVAL, "INTERVAL", range=lies)
     raise ParameterError(said)
+
+
+def _moved(symbol: str, lies: Range, by: Expression) -> Range:
+    """Range of times that are moved by an interval; none for that of a parameter, which public texts would show."""
+    if by.given:
+        return ANYTHING
+    interval_ = str(by.value)
+    try:
+        ends = [moment(end, times=True) for end in (lies.lo, lies.hi)]
+    except (OverflowError, ValueError):  # where one is open
+        return ANYTHING
+    moved = f"{_name(symbol)}({{}}, CAST({written_constant(interval_)} AS INTERVAL))"
+    written = ", ".join("TRY(system.main." + moved.format(written_constant(end)) + ")" for end in ends)
+    found = workspace.compute(f"SELECT [{written}]", "an interval")
+    if not isinstance(found, list) or None in found:
+        return ANYTHING
+    lo, hi = map(day_number, found)
+    if "mon" in interval_ or "year" in interval_:  # which make one day of several, whatever their time
+        lo, hi = math.floor(lo), math.ceil(hi)
+    return replace(lies, lo=lo, hi=hi)
 
 
 def _name(symbol: str) -> str:
@@ -108,7 +140,8 @@ def date_function(name: str, arguments: Sequence[Expression]) -> Expression | No
             numbers = ", ".join(map(as_bigint, arguments))
             return Expression(f"TRY(system.main.make_date({numbers}))", DATE, "DATE")
         case "epoch":
-            return Expression(f"TRY(system.main.epoch({as_time(arguments[0]).sql}))", NUMBER, "DOUBLE")
+            lies = range_of_time(name, [arguments[0].range])
+            return Expression(f"TRY(system.main.epoch({as_time(arguments[0]).sql}))", NUMBER, "DOUBLE", range=lies)
     return None
 
 

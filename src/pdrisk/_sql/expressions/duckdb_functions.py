@@ -6,18 +6,19 @@ import math
 import re
 from dataclasses import replace
 
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME
+from pdrisk._model.kinds import DATE, INTERVAL, NUMBER, TEXT, TIME
 from pdrisk._sql.expressions.allowed_functions import PARTS, UNITS, Signature, signatures
 from pdrisk._sql.expressions.duckdb_arithmetic import as_bigint, as_double, computed
 from pdrisk._sql.expressions.duckdb_dates import as_time, date_function
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import Expression, constant, quoted, written_constant
-from pdrisk._sql.syntax.ranges import ANYTHING, DATE_PARTS, Range, range_of_function
+from pdrisk._sql.syntax.ranges import ANYTHING, DATE_PARTS, Range, range_of_function, range_of_time
 from pdrisk.errors import ParameterError
 
 __all__ = ["function", "ranged"]
 
 LONGEST_PADDED = 1000
+TIMES = (DATE, TIME, INTERVAL)
 OF_INTERVALS = frozenset({"day", "hour", "minute", "second"})  # between two moments there are no months
 LENGTHS, OF_DATES = (0, 2**40), (-(2**50), 2**50)  # what functions of text and of dates give at most
 
@@ -70,7 +71,10 @@ def function(name: str, arguments: list[Expression]) -> Expression:
     span = LENGTHS if TEXT in kinds and form.arguments in ("t", "tt") else OF_DATES
     part = PARTS[str(arguments[0].value).lower()] if form.arguments == "ud" else name
     if part not in DATE_PARTS:
-        return Expression(sql, NUMBER, "BIGINT", span=span)
+        times, unit = [each.range for each in arguments if each.kind in TIMES], arguments[0]
+        is_outside = unit.constant and unit.values is None  # of a parameter, which public texts would show
+        lies = ANYTHING if is_outside else range_of_time(part, times, str(unit.value))
+        return Expression(sql, NUMBER, "BIGINT", span=span, range=lies)
     public = DATE_PARTS[part]
     return Expression(
         sql, NUMBER, "BIGINT", span=(public[0], public[-1]), range=Range(public[0], public[-1]), values=tuple(public)

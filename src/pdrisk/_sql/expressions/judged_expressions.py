@@ -158,12 +158,14 @@ def _case(node: Case, scope: Scope) -> Expression:
     if kind == NUMBER:
         return replace(chosen(conditions, results), range=_hull(results), values=values)
     *arms, otherwise = (part.sql for part in results)
-    return Expression(f"({case(zip(conditions, arms, strict=True), otherwise)})", kind, sql_type, values=values)
+    made = f"({case(zip(conditions, arms, strict=True), otherwise)})"
+    return Expression(made, kind, sql_type, values=values, range=_hull(results))
 
 
 def _hull(results: Sequence[Expression]) -> Range:
     """Range that holds the values of several expressions; NULL has no value."""
-    return hull([part.range for part in results if part.kind != NOTHING])
+    found = [part.range for part in results if part.kind != NOTHING]
+    return hull(found) if found else ANYTHING
 
 
 def _operation(node: Operation, scope: Scope) -> Expression:
@@ -179,7 +181,8 @@ def _operation(node: Operation, scope: Scope) -> Expression:
         kind, sql_type, parts = _alike(parts, "the arguments of COALESCE are")
         if kind == NUMBER:
             return replace(first(parts), range=_hull(parts))
-        return Expression(f"COALESCE({', '.join(part.sql for part in parts)})", kind, sql_type)
+        made = f"COALESCE({', '.join(part.sql for part in parts)})"
+        return Expression(made, kind, sql_type, range=_hull(parts))
     if gives(symbol) == NUMBER:
         return _arithmetic(node, parts)
     return _comparison(node, parts)

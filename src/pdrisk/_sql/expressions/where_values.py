@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Protocol
 
+from pdrisk._core.days import day_number
 from pdrisk._model.kinds import DATE, TIME
 from pdrisk._model.nodes import Node, Noisy, Operation, below, is_given
 from pdrisk._model.where_bounds import Comparison, listed_ends
@@ -60,8 +61,12 @@ class Limit:
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """Comparisons that hold for it: those of the text, and those with the least and the largest listed value."""
-        return (*self.ends, *listed_ends(self.values or ()))
+        """Comparisons that hold for it: those of the text, and those with the least and the largest listed value.
+
+        Dates and times are numbers of days in them.
+        """
+        ends = tuple((symbol, _in_days(end)) for symbol, end in self.ends)
+        return (*ends, *listed_ends(map(_in_days, self.values or ())))
 
     @property
     def listed(self) -> tuple[Scalar, ...] | None:
@@ -153,6 +158,10 @@ def _parts(node: Operation, scope: RowScope) -> list[Expression]:
     if any(part.kind in (DATE, TIME) for part in found):
         found = [dated(part, raw) for part, raw in zip(found, node.parts, strict=True)]
     return found
+
+
+def _in_days(value: Any) -> Any:
+    return day_number(value) if isinstance(value, datetime.date) else value
 
 
 def _as_moment(value: Any) -> Any:

@@ -88,7 +88,7 @@ def tree_of(node: Node, scope: Scope) -> Any:
             return "-", ("number", 0.0), tree_of(part, scope)
         case Operation("unary +", (part,)):
             return tree_of(part, scope)
-        case Operation(symbol, (left, right)) if symbol in ARITHMETIC:
+        case Operation(symbol, (left, right)) if symbol in ARITHMETIC and _is_of_numbers((left, right), scope):
             return symbol, tree_of(left, scope), tree_of(right, scope)
         case Cast(operand, to) if not isinstance(operand, Constant) and type_of_cast(to) == "DOUBLE":
             return tree_of(operand, scope)
@@ -98,6 +98,11 @@ def tree_of(node: Node, scope: Scope) -> Any:
     if isinstance(found.value, int | float | Decimal) and found.constant:
         return "number", float(found.value)
     return "known", found.double
+
+
+def _is_of_numbers(parts: Sequence[Node], scope: Scope) -> bool:
+    """Whether arithmetic is that of numbers, and not of dates."""
+    return all(text(part, scope).kind in (NUMBER, NOTHING) for part in parts)
 
 
 def shown_column(uncut: Expression) -> Expression:

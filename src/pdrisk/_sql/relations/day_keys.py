@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Sequence
 from typing import Any
 
+from pdrisk._core.days import moment
 from pdrisk._sql.expressions.duckdb_casts import cast
 from pdrisk._sql.expressions.duckdb_functions import function
 from pdrisk._sql.expressions.scope import Scope
 from pdrisk._sql.expressions.where_values import MOST, Limit, midnight
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import Day, Expression, constant, kind_of_type, quoted, written_constant
+from pdrisk._sql.syntax.ranges import Range
 
-__all__ = ["on_days"]
+__all__ = ["bounds_of_day", "on_days"]
 
 MOST_DAYS = 40_000  # a century
 NO_TIME, LONGEST_UNIT = datetime.timedelta(0), datetime.timedelta(days=366)
@@ -51,6 +54,15 @@ def on_days(sql: str, day: Day, found: Sequence[Limit], scope: Scope) -> tuple[A
     kept = [value for value, *said in rows if all(map(Limit.admits, others, said)) and value is not None]
     values = tuple(dict.fromkeys(kept))
     return values if len(values) <= MOST else None
+
+
+def bounds_of_day(day: Day, lies: Range) -> list[Limit]:
+    """Limits that its declared bounds, in days, set to a column: no public key lies beyond; none where one is open."""
+    if not (math.isfinite(lies.lo) and math.isfinite(lies.hi)):
+        return []
+    is_time = day.type != "DATE"
+    lo, hi = (lies.lo, lies.hi) if is_time else (math.ceil(lies.lo), math.floor(lies.hi))
+    return [Limit(day.sql, None, ((">=", moment(lo, times=is_time)), ("<=", moment(hi, times=is_time))), day)]
 
 
 def _ends(day: Day, own: Sequence[Limit], scope: Scope) -> tuple[datetime.date | None, datetime.date | None]:

@@ -19,6 +19,7 @@ from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED, kind_of_
 from pdrisk._model.nodes import Node
 from pdrisk._model.operands import comparable
 from pdrisk._model.plain import check_encodable, plain_key
+from pdrisk._sql.expressions.days import begins_months
 from pdrisk._sql.expressions.where_values import Limit, limit_of
 from pdrisk._sql.syntax.literals import check_microseconds
 from pdrisk._sql.syntax.pieces import INTEGERS, Day, Expression, limits
@@ -51,6 +52,8 @@ class Grouping:
         The column of dates or times whose day alone decides it.
     node : Node or None
         As it is written.
+    of_months : bool
+        Whether it is the beginning of a month, quarter or year: then 2020-01 is a key.
     """
 
     sql: str
@@ -61,6 +64,7 @@ class Grouping:
     values: tuple[Scalar, ...] | None = None
     day: Day | None = None
     node: Node | None = field(default=None, compare=False, repr=False)
+    of_months: bool = False
 
     def public(self, declared: Sequence[Any] | None, limit: Limit | None) -> list[Any] | None:
         """Keys that are declared or evident, within what WHERE allows; None without any.
@@ -101,7 +105,9 @@ def typed_key(group: Expression, sql_type: str, names: tuple[str, ...], who: str
     elif group.kind not in (TEXT, NUMBER, TRUTH, DATE, TIME):
         raise ColumnTypeError(f"{who} {names[0]} holds {group.kind}: make text, numbers, truth values or dates of it.")
     values = TRUE_OR_FALSE if group.kind == TRUTH and group.values is None else group.values
-    return Grouping(group.sql, group.kind, to, names, group.column, values, group.day)
+    return Grouping(
+        group.sql, group.kind, to, names, group.column, values, group.day, of_months=begins_months(group.node)
+    )
 
 
 def keys_given(
@@ -221,7 +227,7 @@ def _as_value(key: Any, group: Grouping) -> Any:
     """A plain key as a value of the group's type; every kind of missing is None."""
     if key is None:
         return None
-    key = calendar_key(key, group.kind, f"a key of {group.names[0]}")
+    key = calendar_key(key, group.kind, f"a key of {group.names[0]}", months=group.of_months)
     kind = kind_of_value(key)
     if kind == ZONED and group.kind in (DATE, TIME):
         raise ColumnTypeError(f"a key of {group.names[0]} has a time zone, but the group has none.")

@@ -22,7 +22,16 @@ from pdrisk._sql.expressions.resolved import resolved
 from pdrisk._sql.expressions.where_values import Limit, limits
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading
-from pdrisk._sql.syntax.pieces import INTEGERS, Expression, kind_of_type, lowered, number, quoted, written_constant
+from pdrisk._sql.syntax.pieces import (
+    INTEGERS,
+    RANGED,
+    Expression,
+    kind_of_type,
+    lowered,
+    number,
+    quoted,
+    written_constant,
+)
 from pdrisk._sql.syntax.ranges import ANYTHING, Range
 from pdrisk._sql.syntax.tree import Select, Star
 from pdrisk._sql.tables.source import Source
@@ -187,13 +196,18 @@ class Rows:
         error.path = (*node.qualifiers, node.name)
         raise error
 
+    def range_of(self, sql: str) -> Range:
+        """Range of a column of the relation by how expressions read it."""
+        found = next((value for _, value in self.relation.columns if value.sql == sql), None)
+        return ANYTHING if found is None else self._ranged(found).range
+
     def without(self, alias: str) -> Rows:
         """Scope for the expression of an alias, without the alias itself."""
         return Rows(self.relation, {name: value for name, value in self.aliases.items() if name != alias})
 
     def _ranged(self, found: Expression) -> Expression:
-        """A number with the declared range of its column, which is looked up only where it is used."""
-        if found.kind != NUMBER or found.column is None or found.range != ANYTHING:
+        """A number or date with the declared range of its column, which is looked up only where it is used."""
+        if found.kind not in RANGED or found.column is None or found.range != ANYTHING:
             return found
         return replace(found, range=self.relation.source.range_of(found.column))
 
@@ -249,12 +263,12 @@ def within_where(relation: Relation, conditions: Sequence[Condition], given: Col
 
     def bounded(label: str, value: Expression) -> tuple[str, Expression]:
         name = lowered(value.column or label)
-        if value.kind != NUMBER or value.sql not in said or {name, lowered(label)} & {*given, *source.stated}:
+        if value.kind not in RANGED or value.sql not in said or {name, lowered(label)} & {*given, *source.stated}:
             return label, value
         before = value.range
         if before == ANYTHING and value.column is not None:
             before = source.range_of(value.column)
-        lo, hi, whole = before.lo, before.hi, value.type in INTEGERS
+        lo, hi, whole = before.lo, before.hi, value.type in INTEGERS or value.kind == DATE
         with suppress(ParameterError):  # of a schema that contradicts itself, for whoever needs the column
             known = source.known(value.column)
             lo, hi, whole = max(lo, known.valid[0]), min(hi, known.valid[1]), whole or known.whole

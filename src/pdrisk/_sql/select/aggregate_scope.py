@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pdrisk._core.foreign import shown
-from pdrisk._core.universe import Universe
-from pdrisk._model.arguments import (
-    universe,
-)
+from pdrisk._core.universe import Days, Universe
+from pdrisk._model.arguments import universe
 from pdrisk._model.asked_groups import Source
-from pdrisk._model.kinds import NUMBER
+from pdrisk._model.kinds import DATE, NUMBER, TIME, kind_within
 from pdrisk._model.nearest import unknown_column
-from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below
+from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below, in_days
 from pdrisk._model.query import UNIT
 from pdrisk._sql.expressions.judged_expressions import text
 from pdrisk._sql.noisy.noisy_scope import Computed, column_of
@@ -22,9 +20,9 @@ from pdrisk._sql.relations.group_by_person import positional
 from pdrisk._sql.relations.group_keys import Grouping, typed_key
 from pdrisk._sql.relations.row_scope import Condition, Relation, Rows, condition, named, within_where
 from pdrisk._sql.select.argument_bounds import bounds_of_argument
-from pdrisk._sql.syntax.aggregate_functions import AGGREGATES, Asked, asked, asked_of_two
+from pdrisk._sql.syntax.aggregate_functions import AGGREGATES, Asked, asked, asked_of_two, check_dates
 from pdrisk._sql.syntax.headings import heading
-from pdrisk._sql.syntax.pieces import Expression, lowered, number
+from pdrisk._sql.syntax.pieces import TYPES, Expression, lowered, number
 from pdrisk._sql.syntax.ranges import ANYTHING, Range, range_of
 from pdrisk._sql.syntax.refusals import not_grouped
 from pdrisk._sql.syntax.tree import Select, Star
@@ -225,6 +223,8 @@ class Answers:
     def _released(self, call: Call) -> Expression:
         place = self._place(call)
         one = self.noted[place].asked
+        if (kind := kind_within(one.universe)) != NUMBER:
+            return Expression(f"v{place}", kind, TYPES[kind])
         lies = ANYTHING
         if self.mechanism != "laplace":  # which is never cut
             least, most = one.statistic.value_range(one.universe or UNIT)
@@ -259,13 +259,21 @@ class Answers:
             else call.arguments[0]
         )
         filtered = None if call.condition is None else condition(call.condition, self.rows)
-        value = None if node is None else named(node, self._kept(filtered))
+        value, kind = None if node is None else named(node, self._kept(filtered)), NUMBER
+        if node is not None and value is not None and value.kind in (DATE, TIME) and _within_range(call):
+            value, kind = named(in_days(node, times=value.kind == TIME), self._kept(filtered)), value.kind
         kept = None if filtered is None else repr(filtered.node)
         different = AGGREGATES[call.name].statistic == "nunique" or (call.distinct and call.name in COUNTS)
         is_key = different and value is not None
         if is_key and value is not None:
             self._check_key(value, heading(call))
-        one = asked(call, value, kept, lambda: self._bounds(call, node, value, self._alias(original, node)), is_key)
+        one = asked(
+            call, value, kept, lambda: self._bounds(call, node, value, self._alias(original, node), kind), is_key
+        )
+        if one.statistic.bounded:
+            check_dates(heading(call), one.universe, kind)
+        if isinstance(one.universe, Days):
+            one = replace(one, universe=replace(one.universe, times=kind == TIME))
         if one.statistic.bounded and value is not None:
             self.relation.source.known(value.column).narrowed(one.universe)
         # Of an expression whose bounds nobody wrote: those of a stored column are for its schema to tell.
@@ -303,17 +311,17 @@ class Answers:
 
     def _alias(self, call: Call, node: Node | None) -> str:
         """Alias in SELECT of an aggregate that lies in the range of its values, if an expression computes these."""
-        if isinstance(node, Column) or AGGREGATES[call.name].statistic not in WITHIN_RANGE:
+        if isinstance(node, Column) or not _within_range(call):
             return ""
         alias = next((lowered(alias) for item, alias in self.select.items if item is call), "")
         return alias if alias not in (lowered(label) for label, _ in self.relation.columns) else ""
 
     def _bounds(
-        self, call: Call, node: Node | None, value: Expression | None, alias: str = ""
+        self, call: Call, node: Node | None, value: Expression | None, alias: str = "", kind: str = NUMBER
     ) -> tuple[Universe, Source]:
         if isinstance(self.bounds, Mapping) and alias in self.bounds:
             return self.bounds[alias], "given"
-        return bounds_of_argument(call, node, value, self.bounds, self.relation.source)
+        return bounds_of_argument(call, node, value, self.bounds, self.relation.source, kind)
 
     def _noted(self, noted: Noted) -> int:
         """Position of a release, which is added if it is new."""
@@ -332,6 +340,11 @@ def counting(call: Call) -> Call:
     return Call(
         "count_star", (), condition=holds if call.condition is None else Operation("and", (call.condition, holds))
     )
+
+
+def _within_range(call: Call) -> bool:
+    """Whether an aggregate lies in the range of its values."""
+    return AGGREGATES[call.name].statistic in WITHIN_RANGE
 
 
 def _row_text(node: Node, rows: Rows) -> str | None:
@@ -356,11 +369,11 @@ def checked_bounds(bounds: object) -> Mapping[str, Universe] | Universe | None:
             '("column") are for the accessor, df.dprisk.'
         )
     if not isinstance(bounds, Mapping):
-        return universe(bounds)
+        return universe(bounds, dates=True)
     for name in bounds:
         if not isinstance(name, str):
             raise unknown_column(name, ())
-    return {lowered(name): universe(pair) for name, pair in bounds.items()}
+    return {lowered(name): universe(pair, dates=True) for name, pair in bounds.items()}
 
 
 def bounded(relation: Relation, bounds: Mapping[str, Universe] | Universe | None) -> Relation:
@@ -376,6 +389,7 @@ def bounded(relation: Relation, bounds: Mapping[str, Universe] | Universe | None
     for label, value in relation.columns:
         name = lowered(label)
         if name in bounds:
+            check_dates(label, bounds[name], value.kind)
             value = replace(value, range=range_of(bounds[name], name))
         elif value.range.columns & taken:
             value = replace(value, range=ANYTHING)

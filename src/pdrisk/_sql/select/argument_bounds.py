@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pdrisk._core.universe import Universe
+from pdrisk._core.universe import Days, Universe
 from pdrisk._model.asked_groups import Source
-from pdrisk._model.kinds import TRUTH
+from pdrisk._model.kinds import NUMBER, TIME, TRUTH
 from pdrisk._model.missing_arguments import missing_argument
 from pdrisk._model.nodes import Call, Column, Node
 from pdrisk._model.query import UNIT, written
@@ -25,6 +25,7 @@ def bounds_of_argument(
     value: Expression | None,
     given: Mapping[str, Universe] | Universe | None,
     table: Table,
+    kind: str = NUMBER,
 ) -> tuple[Universe, Source]:
     """Bounds of an argument, and their source.
 
@@ -38,6 +39,8 @@ def bounds_of_argument(
         What the caller passed.
     table : Source
         Whose columns it is made of.
+    kind : str
+        Dates or timestamps, if the argument is the number of days of one.
 
     Raises
     ------
@@ -54,7 +57,8 @@ def bounds_of_argument(
         if value.kind == TRUTH:
             return UNIT, "declared"  # by their type
         if (evident := _evident(value, given, table, is_column=name is not None)) is not None:
-            return evident
+            found, source = evident
+            return (found if kind == NUMBER else Days(found.lo, found.hi, kind == TIME)), source
     shown = "x" if node is None else heading(node)
     if AGGREGATES[call.name].columns == 2:
         raise ParameterError(

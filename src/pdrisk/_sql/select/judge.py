@@ -32,7 +32,7 @@ from pdrisk._sql.expressions.windows import ABOUT_RECORDS
 from pdrisk._sql.noisy.layers import Layer, Layered, aggregates, layer_over, layered, tail
 from pdrisk._sql.noisy.quantile_idioms import check_quantiles
 from pdrisk._sql.noisy.weighted_means import no_weights, with_weighted_means, with_weights_of_design
-from pdrisk._sql.relations.day_keys import on_days
+from pdrisk._sql.relations.day_keys import bounds_of_day, on_days
 from pdrisk._sql.relations.from_clause import is_by_person, public_table, relation_of
 from pdrisk._sql.relations.group_keys import Grouping, keys_given
 from pdrisk._sql.relations.row_numbers import limited
@@ -294,7 +294,9 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
     if answers.groups:
         source = answers.relation.source
         found = [] if keys is not None and len(answers.groups) == 1 else [e for c in conditions for e in c.limits()]
-        known = [_on_its_days(group, found, answers.rows) for group in answers.groups]
+        known = list(answers.groups)
+        if keys is None or isinstance(keys, Mapping):  # else all are listed
+            known = [_on_its_days(group, found, answers.rows) for group in known]
         listed, keys_from = keys_given(
             known,
             keys,
@@ -323,8 +325,11 @@ def _of_groups(keys: Mapping[Any, object], answers: Answers, sources: Sources) -
 
 
 def _on_its_days(group: Grouping, found: Sequence[Limit], rows: Rows) -> Grouping:
-    """A group with its keys on the days of a date that WHERE allows."""
-    values = None if group.day is None else on_days(group.sql, group.day, found, rows)
+    """A group with its keys on the days of a date that WHERE and its bounds allow."""
+    if group.day is None:
+        return group
+    within = bounds_of_day(group.day, rows.range_of(group.day.sql))
+    values = on_days(group.sql, group.day, [*found, *within], rows)
     return group if values is None else replace(group, values=values)
 
 

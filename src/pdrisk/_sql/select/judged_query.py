@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from pdrisk._model.kinds import kind_within
 from pdrisk._model.query import Query
 from pdrisk._sql.noisy.layers import NOISY, Layer
 from pdrisk._sql.relations.group_keys import Grouping
 from pdrisk._sql.relations.row_scope import Relation
 from pdrisk._sql.select.compiled_query import CompiledQuery
+from pdrisk._sql.syntax.pieces import TYPES
 from pdrisk._sql.text.dry_run import computed, described
 
 __all__ = ["Judged", "try_out"]
@@ -78,6 +80,11 @@ class Judged:
         )
 
     @property
+    def types(self) -> list[str]:
+        """SQL types of its releases: DOUBLE, or those of dates and times."""
+        return [TYPES[kind_within(line.universe)] for line in self.query.lines]
+
+    @property
     def plain(self) -> bool:
         """Whether SELECT lists keys and releases without computations."""
         first = self.layers[0]
@@ -92,6 +99,7 @@ def try_out(found: Judged, has_parameters: bool) -> None:
     if found.plain:
         return
     columns = [f"CAST(NULL AS {group.type}) AS k{at}" for at, group in enumerate(found.groups)]
-    columns += [f"CAST(NULL AS DOUBLE) AS {letter}{at}" for letter in "vu" for at in range(len(found.query.lines))]
+    columns += [f"CAST(NULL AS {sql_type}) AS v{at}" for at, sql_type in enumerate(found.types)]
+    columns += [f"CAST(NULL AS DOUBLE) AS u{at}" for at in range(len(found.types))]
     nothing = f"(SELECT {', '.join(columns)}, CAST(0 AS BIGINT) AS code) AS {NOISY}"
     computed(found.computed([sql for sql, _ in found.items], nothing), has_parameters)

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from pdrisk._core.order import Max, Min
 from pdrisk._core.statistics import Count, Distinct
+from pdrisk._core.universe import Days
 from pdrisk._model.asked_groups import Groups
+from pdrisk._model.kinds import NO_DATE
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.query import Line
 from pdrisk._model.unit import ONE, People, Unit, checked_columns, checked_rows, judged_unit
@@ -267,6 +269,11 @@ def unit_of(
         groups=asked.groups if by or not people.columns else None, counts_rows=True,
         listed=None if groups is None or groups.keys is None else len(groups.keys),
     )  # fmt: skip
+    if unit.per_person in NO_DATE and (dated := [each for each in noted if isinstance(each.asked.universe, Days)]):
+        raise ParameterError(
+            f'per_person="{unit.per_person}" makes no date of a person\'s dates, but {dated[0].call.name} is asked of '
+            'them: pass per_person="mean", "min" or "max", or rows=k.'
+        )
     if unit.per_person in ("sum", "count"):
         declared = [each.column for each in noted if each.asked.bounds_from in ("declared", "where")]
         if declared:

@@ -21,7 +21,7 @@ from pdrisk._core.surveys.weighted import (
     WeightedVar,
     weighted,
 )
-from pdrisk._core.universe import Rectangle, Universe
+from pdrisk._core.universe import Days, Rectangle, Universe
 from pdrisk._model.arguments import (
     OF_TWO_COLUMNS,
     epsilon,
@@ -30,14 +30,14 @@ from pdrisk._model.arguments import (
     universe,
 )
 from pdrisk._model.asked_groups import Source
-from pdrisk._model.kinds import NUMBER, TRUTH, number_advice
-from pdrisk._model.nodes import Call, Constant, Node, Noisy, Operation, below
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, number_advice
+from pdrisk._model.nodes import Call, Cast, Constant, Node, Noisy, Operation, below
 from pdrisk._model.weights import interval_of_weights
-from pdrisk._sql.syntax.pieces import Expression
+from pdrisk._sql.syntax.pieces import RANGED, Expression
 from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["AGGREGATES", "Asked", "asked", "asked_of_two", "check_number"]
+__all__ = ["AGGREGATES", "Asked", "asked", "asked_of_two", "check_dates", "check_number"]
 
 
 OF_WEIGHTS: Mapping[str, Weighted] = {
@@ -189,7 +189,7 @@ def asked(
     check_number(call.name, argument)
     if ("lo" in options) != ("hi" in options):
         raise ParameterError(f"{call.name} needs both ends of the bounds: lo := 1, hi := 675.")
-    given = universe((options["lo"], options["hi"])) if "lo" in options else None
+    given = universe((options["lo"], options["hi"]), dates=True) if "lo" in options else None
     own, source = (given, "given") if given is not None else bounds()
     return Asked(found, argument.sql, condition, own, source, eps)  # type: ignore[arg-type]
 
@@ -236,6 +236,16 @@ def asked_of_two(
         found = statistic_of_two(kind.statistic, 1 if kind.ddof is None else kind.ddof)
     eps = epsilon(_eps(options["eps"])) if "eps" in options else None
     return Asked(found, one.sql, condition, Rectangle(first.lo, first.hi, second), own, eps, other.sql)
+
+
+def check_dates(shown: str, bounds: Universe, kind: str) -> None:
+    """Refuse bounds of dates for what holds none, and others for dates."""
+    if isinstance(bounds, Days) == (kind in (DATE, TIME)) or not (isinstance(bounds, Days) or kind in RANGED):
+        return
+    what, instead = "numbers", "write dates, as in ('2020-01-01', '2020-12-31')"
+    if isinstance(bounds, Days):
+        what, instead = "dates", "write TRY_CAST(x AS DATE)" if kind == TEXT else "write numbers"
+    raise ColumnTypeError(f"the bounds of {shown} are {what}, but it holds {kind}: {instead}.")
 
 
 def check_number(name: str, argument: Expression) -> None:
@@ -285,8 +295,10 @@ def _options(call: Call, kind: Aggregate, used: int) -> dict[str, Scalar]:
 def _constant(function: str, option: str, node: Node) -> Scalar:
     match node:
         case Constant(value) if not isinstance(node, Noisy):
-            if isinstance(value, str | datetime.date):
+            if isinstance(value, str | datetime.date) and option not in ("lo", "hi"):
                 raise ColumnTypeError(f"{option} of {function} must be a number, not a text or date.")
+            return value
+        case Cast(Constant(str() as value), to) if option in ("lo", "hi") and to.upper() in ("DATE", "TIMESTAMP"):
             return value
         case Operation("unary -" | "unary +" as sign, (only,)):
             value = _constant(function, option, only)

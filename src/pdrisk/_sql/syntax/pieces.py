@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from pdrisk._core.days import day_number
 from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, ZONED
 from pdrisk._model.nodes import MEMBERSHIP, MISSING, Constant, Node
 from pdrisk._sql.syntax.ranges import ANYTHING, Range
@@ -20,6 +21,8 @@ from pdrisk.errors import ParameterError
 __all__ = [
     "BIGINT",
     "INTEGERS",
+    "RANGED",
+    "TYPES",
     "Day",
     "Expression",
     "case",
@@ -38,6 +41,9 @@ __all__ = [
 INTEGERS = ("TINYINT", "UTINYINT", "SMALLINT", "USMALLINT", "INTEGER", "UINTEGER", "BIGINT", "UBIGINT", "HUGEINT")
 BIGINT = (-(2**63), 2**63 - 1)
 LARGEST = 2**1024 - 2**971  # of floats
+RANGED = (NUMBER, DATE, TIME)  # kinds of values that lie in a range
+#: Of noisy values and what is computed of them, by kind.
+TYPES = {NUMBER: "DOUBLE", TEXT: "VARCHAR", TRUTH: "BOOLEAN", DATE: "DATE", TIME: "TIMESTAMP", NOTHING: "VARCHAR"}
 _KINDS = {
     "BOOLEAN": TRUTH, "VARCHAR": TEXT, "ENUM": TEXT, "DATE": DATE, "TIMESTAMP": TIME, "TIMESTAMP WITH TIME ZONE": ZONED,
 }  # fmt: skip
@@ -86,7 +92,8 @@ class Expression:
     shown : str
         For people, with the names of parameters instead of their values; of a relation's columns only.
     range : Range
-        Of numbers: where they lie by what they are made of.
+        Of numbers: where they lie by what they are made of. Of dates and times: in days since 1970-01-01; of the time
+        between two, in days.
     values : tuple of Scalar, or None
         All that it can be, where that is written out in the query or known of a function.
     day : Day or None
@@ -275,6 +282,8 @@ def constant(value: Scalar) -> Expression:
     if kind == NUMBER:
         with suppress(OverflowError):  # of whole numbers beyond floats
             lies = Range(float(value), float(value))  # type: ignore[arg-type]
+    elif isinstance(value, datetime.date):
+        lies = Range(day_number(value), day_number(value))
     return Expression(
         written_constant(value), kind, sql_type, constant=True, value=value, span=span, range=lies, values=(value,)
     )

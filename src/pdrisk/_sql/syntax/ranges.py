@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from pdrisk._core.days import SECONDS, moment
 from pdrisk._core.universe import Universe
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "range_of",
     "range_of_function",
     "range_of_sum",
+    "range_of_time",
 ]
 
 
@@ -97,6 +99,57 @@ def range_of_function(name: str, parts: Sequence[Range], constant: Sequence[bool
     except (ArithmeticError, ValueError):  # beyond what is defined, or what a float holds
         return ANYTHING
     return ANYTHING if math.isnan(lo) or math.isnan(hi) else _made(lo, hi, parts)
+
+
+def range_of_time(name: str, times: Sequence[Range], unit: str = "") -> Range:
+    """Range of a function of one or two times, whose ranges are in days.
+
+    Parameters
+    ----------
+    name : str
+        ``year``, ``epoch``, ``date_part`` of the time between two, ``date_diff`` or ``date_sub``.
+    times : sequence of Range
+    unit : str
+        Of the last three.
+    """
+    place = PLACES.get(unit.lower().removesuffix("s"))
+    if not all(math.isfinite(end) for each in times for end in (each.lo, each.hi)):
+        return ANYTHING
+    try:
+        match name, times:
+            case "year", [time]:
+                return _made(PLACES[name](time.lo), PLACES[name](time.hi), times)
+            case "epoch", [time]:
+                return _made(time.lo * SECONDS, time.hi * SECONDS, times)
+            case "date_part" | "datepart", [between] if unit.lower() == "day":
+                return _made(math.trunc(between.lo), math.trunc(between.hi), times)
+            case "date_diff" | "datediff" | "date_sub" | "datesub", [first, last] if place is not None:
+                lo, hi = place(last.lo) - place(first.hi), place(last.hi) - place(first.lo)
+                # Whole units between two times are one less than the beginnings of units there, or as many. Weeks are
+                # always whole ones in DuckDB, from a Monday on.
+                whole = name in ("date_sub", "datesub") or unit.lower().startswith("week")
+                return _made(lo - (whole and lo > 0), hi + (whole and hi < 0), times)
+    except OverflowError:  # beyond the calendar
+        pass
+    return ANYTHING
+
+
+def _month(days: float) -> int:
+    found = moment(math.floor(days), times=False)
+    return 12 * found.year + found.month - 1
+
+
+def _second(days: float) -> int:
+    return math.floor(round(days * SECONDS, 6))  # a float of days is that near to its time
+
+
+#: How many units have begun before or at a time, give or take a constant.
+PLACES: Mapping[str, Callable[[float], float]] = {
+    "year": lambda days: _month(days) // 12, "quarter": lambda days: _month(days) // 3, "month": _month,
+    "week": lambda days: math.floor((days + 3) / 7),  # 1970 began on a Thursday
+    "day": math.floor, "hour": lambda days: _second(days) // 3600, "minute": lambda days: _second(days) // 60,
+    "second": lambda days: _second(days),
+}  # fmt: skip
 
 
 def _made(lo: float, hi: float, parts: Sequence[Range]) -> Range:

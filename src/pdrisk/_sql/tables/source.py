@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from pdrisk._core.universe import Universe
+from pdrisk._core.universe import Days, Universe
 from pdrisk._model.declared.declarations import Declarations, Known
 from pdrisk._model.declared.missing_codes import check_code_kinds
 from pdrisk._model.kinds import TEXT, TIME
@@ -124,10 +124,11 @@ class Source:
         return Origin(tables=self.tables) if self.tables else Origin(self.frame, self.place)
 
     def range_of(self, column: str) -> Range:
-        """Range of a column's numbers, as far as it is known."""
+        """Range of a column's numbers, of dates in days, as far as it is known."""
         name = lowered(column)
-        if name in self.stated:
-            return range_of(self.stated[name], name)
+        if (stated := self.stated.get(name)) is not None:
+            is_date = self.columns.get(column, "").startswith(("DATE", "TIMESTAMP"))
+            return range_of(stated, name) if isinstance(stated, Days) == is_date else ANYTHING  # of another such name
         try:
             return range_of(self.known(column).universe, name)
         except ParameterError:  # of a schema that contradicts itself, for whoever needs it

@@ -14,6 +14,7 @@ from pdrisk._answer.curator import Curator
 from pdrisk._answer.releasing import Released, Results
 from pdrisk._answer.tables.measured_tables import measured_columns
 from pdrisk._core.summary import FloatArray
+from pdrisk._model.kinds import DATE
 from pdrisk._sql.expressions.windows import MAPS
 from pdrisk._sql.noisy.ends import ends_of_items, has_ends
 from pdrisk._sql.noisy.grouping_sets import with_nulls
@@ -22,6 +23,7 @@ from pdrisk._sql.relations.group_keys import key_relation
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.headings import unique
+from pdrisk._sql.syntax.pieces import TYPES
 from pdrisk._sql.together.selected import has_selected
 from pdrisk._sql.together.stacked import UNCUT, columns_of
 from pdrisk.engines.sql.summary.reading import TableReading
@@ -36,7 +38,7 @@ def answer_table(
 ) -> pd.DataFrame:
     """Answer to the SELECT list, computed from noisy values alone; of a part of a query with its uncut numbers."""
     items = list(question.items)
-    columns = {f"v{at}": one.noisy.values for at, one in enumerate(results.releases)}
+    columns = {f"v{at}": one.noisy.in_kind(one.noisy.values) for at, one in enumerate(results.releases)}
     columns |= {f"u{at}": one.noisy.uncut for at, one in enumerate(results.releases)}
     uncut = {at: value.uncut for at, value in enumerate(columns_of(question)) if is_part and value.uncut}
     secret: list[bool] = []
@@ -110,7 +112,10 @@ class _NoisyTable:
         self._question, self._keys, self._size = question, keys, len(columns["v0"])
         self._risks = [name for name in columns if name.startswith("r")]
         listed = key_relation(question.groups) if question.groups else "(SELECT 0 AS code) AS keys_listed"
-        named = ", ".join([*(f"g{at} AS k{at}" for at in range(len(question.groups))), *columns, "code"])
+        dates = [at for at, sql_type in enumerate(question.types) if sql_type == TYPES[DATE]]
+        shown = {f"v{at}": f"CAST(v{at} AS {TYPES[DATE]}) AS v{at}" for at in dates}
+        keys_named = (f"g{at} AS k{at}" for at in range(len(question.groups)))
+        named = ", ".join([*keys_named, *(shown.get(name, name) for name in columns), "code"])
         self._sql = f"(SELECT {named} FROM {listed} JOIN values_listed USING (code)) AS {NOISY}"
         values = {name: np.broadcast_to(each, self._size) for name, each in columns.items()}
         self._values = pd.DataFrame({**values, "code": np.arange(self._size)})
@@ -160,6 +165,7 @@ def _measured(one: Released, at: int, results: Results) -> dict[str, Any]:
 def _risks(one: Released, shows_curator: bool) -> dict[str, Any]:
     """The risk columns of a release, by the end of their names."""
     low, high = one.noisy.interval()
+    low, high = one.noisy.in_kind(low, "before"), one.noisy.in_kind(high, "after")
     public: dict[str, Any] = {"low": low, "high": high, **one.noisy.risk_columns}
     if (clip := one.noisy.clip) is not None:
         public |= dict(zip(CLIP, clip, strict=True))

@@ -11,10 +11,13 @@ from typing import Any, Final
 
 import pandas as pd
 
+from pdrisk._core.days import moment
 from pdrisk._core.statistics import Count, Sum, WholeSum
+from pdrisk._core.universe import Universe
 from pdrisk._ledger import ledger_for
 from pdrisk._ledger.rules.policy import Policy
 from pdrisk._mechanisms import ClippedSums
+from pdrisk._model.kinds import NUMBER, TIME, kind_within
 from pdrisk._model.query import Query
 from pdrisk._model.unit import ONE_RECORD
 from pdrisk._pandas.plans.plan_tables import MOST_RECORDS, PlannedTable
@@ -127,14 +130,20 @@ def _row(
         "n": math.nan if size is None else float(size),
         "noise95": math.nan if bounded and is_open else _noise95(query, at, share, size),
         "rounded_to": math.nan if (base := policy.base_of(line.statistic)) is None else float(base),
-        "clamped_low": universe.lo if clamps else math.nan,
-        "clamped_high": universe.hi if clamps else math.nan,
+        "clamped_low": _end(universe.lo, universe) if clamps else math.nan,
+        "clamped_high": _end(universe.hi, universe) if clamps else math.nan,
         "per_person": unit.per_person,
         "rows": float(unit.rows) if unit.is_of_people else math.nan,
         "groups": float(unit.groups) if unit.is_of_people and not unit.overall else math.nan,
         "truncated": ", ".join(each for each in unit.leaves_out if each != "waves"),
         "trusted": "; ".join(_trusted(query)),
     }
+
+
+def _end(end: float, universe: Universe) -> object:
+    """An end of bounds: a number, or the date or time that stands for it."""
+    kind = kind_within(universe)
+    return end if kind == NUMBER else pd.Timestamp(moment(end, times=kind == TIME))
 
 
 def _noise95(query: Query, at: int, share: Fraction, size: int | None) -> float:

@@ -26,7 +26,7 @@ from pdrisk._sql.noisy.grouping_sets import group_names, keys_of_part
 from pdrisk._sql.noisy.layers import NOISY, Layer, Layered, layer_over
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.select.known_names import check_named, is_correlated
-from pdrisk._sql.syntax.pieces import lowered
+from pdrisk._sql.syntax.pieces import TYPES, lowered
 from pdrisk._sql.syntax.refusals import NO_FROM, correlated, keys_without_groups
 from pdrisk._sql.syntax.tree import Beside, Scalar, Select, Star, Union
 from pdrisk._sql.tables.sources import Sources
@@ -35,7 +35,6 @@ from pdrisk._sql.text.scalars import Scalars
 from pdrisk._sql.together.merged_answers import merged
 from pdrisk._sql.together.side_by_side import Known, Named, SideBySide, joined_tables
 from pdrisk._sql.together.stacked import (
-    TYPES,
     GroupedTables,
     PublicRows,
     Stacked,
@@ -138,7 +137,7 @@ class Plan:
 
         last = self.statements[-1]
         if len(self.statements) > 1:  # the values of scalar subqueries are known now
-            last = self.shared(lambda statement: scalar_of(asked(statement)))[-1]
+            last = self.shared(lambda statement: scalar_of(statement, asked(statement)))[-1]
         delta = sum((each.query.delta for each in self.queries), Fraction(0))
         if isinstance(last, Judged):
             answer = ask(last, True)

@@ -11,12 +11,11 @@ from pdrisk._sql.noisy.layers import NOISY, Layer, Layered, Over, inner_of, laye
 from pdrisk._sql.noisy.noisy_scope import Columns, Values
 from pdrisk._sql.relations.from_clause import Ctes, public_table
 from pdrisk._sql.relations.row_scope import Relation
-from pdrisk._sql.syntax.pieces import Expression, lowered
+from pdrisk._sql.syntax.pieces import TYPES, Expression, lowered
 from pdrisk._sql.syntax.tree import From, Join, Select, Table
 from pdrisk._sql.tables.compiled_sources import public_rows
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.together.stacked import (
-    TYPES,
     JoinedParts,
     PublicRows,
     Statement,

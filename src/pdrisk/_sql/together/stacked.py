@@ -11,18 +11,17 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.margins.components import Axes, product
-from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._sql.noisy.layers import NOISY, Layer
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.headings import unique
-from pdrisk._sql.syntax.pieces import Expression
+from pdrisk._sql.syntax.pieces import TYPES, Expression
 from pdrisk._sql.syntax.ranges import hull
 from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.errors import ParameterError
 
 __all__ = [
-    "TYPES",
     "UNCUT",
     "GroupedTables",
     "JoinedParts",
@@ -43,7 +42,6 @@ __all__ = [
 ]
 
 UNCUT: Final = "uncut"  # in attrs of a part of a query, its uncut numbers by the place of their column
-TYPES = {NUMBER: "DOUBLE", TEXT: "VARCHAR", TRUTH: "BOOLEAN", DATE: "DATE", TIME: "TIMESTAMP", NOTHING: "VARCHAR"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +184,7 @@ def queries(statement: Statement) -> Iterator[Judged]:
         yield from queries(part)
 
 
-def scalar_of(answer: pd.DataFrame) -> Scalar:
+def scalar_of(statement: Statement, answer: pd.DataFrame) -> Scalar:
     """Value of a scalar subquery; None if it has no row.
 
     Raises
@@ -201,7 +199,8 @@ def scalar_of(answer: pd.DataFrame) -> Scalar:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, pd.Timestamp):
-        return value.to_pydatetime()
+        ((_, kind),) = shown(statement)
+        return value.date() if kind == DATE else value.to_pydatetime()
     return value if isinstance(value, str | datetime.date) else float(value)
 
 

@@ -11,16 +11,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._core.contributions import PersonRecords
+from pdrisk._core.days import SECONDS
 from pdrisk._core.once import once
 from pdrisk._core.statistics import Distinct
-from pdrisk._core.summary import Needs, Summary
-from pdrisk._core.universe import Rectangle, Universe
+from pdrisk._core.summary import FloatArray, Needs, Summary
+from pdrisk._core.universe import Days, Rectangle, Universe
 from pdrisk._guard import guarded
 from pdrisk._model.groups.frame_keys import key_codes, key_index, observed_keys
 from pdrisk._model.groups.keys import Key
+from pdrisk._model.kinds import DATE, NUMBER
 from pdrisk._model.query import Line, Query
 from pdrisk._model.rowwise import RowwiseFilter
-from pdrisk._model.rowwise.families import holds_objects, missing_of, numbers_of, texts_of
+from pdrisk._model.rowwise.families import dense, family, holds_objects, missing_of, numbers_of, texts_of
 from pdrisk._model.unit import Secret, Unit, of_this_process
 from pdrisk.engines.base import GroupSizes, Origin, Reading
 from pdrisk.engines.numpy.bins import summary_of_bins
@@ -250,7 +252,8 @@ class FrameRows:
         elif column is not None and universe is not None and self.unit.per_person == "count":
             values = np.where(present_rows(self.frame[column]), 1.0, np.nan)
         elif column is not None and universe is not None:
-            values = column_values(self.frame[column])
+            own = self.frame[column]
+            values = days_of(own) if isinstance(universe, Days) else column_values(own)
         else:
             values = None
         others = None if other is None else column_values(self.frame[other])
@@ -347,6 +350,18 @@ def column_values(series: pd.Series) -> NDArray[np.generic]:
     if not isinstance(dtype, np.dtype):
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
     return numbers_of(series).high  # of objects: what is no number is missing, and makes nothing fail
+
+
+def days_of(series: pd.Series) -> FloatArray:
+    """Days from 1970-01-01 to the dates or times of a column, from microseconds as in SQL; missing as NaN.
+
+    Numbers, as of made-up records, are days already.
+    """
+    if family(series.dtype) == NUMBER:
+        return column_values(series).astype(np.float64)
+    found = numbers_of(dense(series), DATE)
+    microseconds = np.rint(found.high / 1000 + (0.0 if found.low is None else found.low / 1000))
+    return np.asarray(microseconds / 1e6 / SECONDS, dtype=np.float64)
 
 
 def present_rows(series: pd.Series) -> NDArray[np.bool_]:

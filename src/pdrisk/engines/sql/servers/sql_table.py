@@ -10,10 +10,12 @@ from typing import Any, Final
 import pandas as pd
 
 from pdrisk._core.summary import Needs, Summary
+from pdrisk._core.universe import Days
 from pdrisk._guard import guarded
 from pdrisk._model.asked_groups import Groups
 from pdrisk._model.groups.frame_keys import key_index
 from pdrisk._model.kinds import NUMBER
+from pdrisk._model.nodes import Column, in_days
 from pdrisk._model.query import Query
 from pdrisk._model.rowwise import is_mask
 from pdrisk._model.unit import Secret
@@ -309,6 +311,8 @@ def _part(query: Query, at: int, rows: RowSQL) -> Part:
     assert line.universe is not None
     needs = query.needs_of(at, line.universe)
     rule = None if line.indicator is None else line.indicator.rule
+    if isinstance(line.universe, Days):
+        rule = in_days(Column(line.column), times=line.universe.times)
     value = _numbers(query, line.column, rows) if rule is None else rows.number(rule)
     if line.other is not None:
         return SummarisedPair(value, line.universe, needs, other=rows.double(line.other))

@@ -1,0 +1,32 @@
+"""The pages of trust: every mechanism stands in the status of proofs, tests that it names exist, the citation is ours."""
+
+import re
+from pathlib import Path
+
+import pdrisk
+from pdrisk._mechanisms import MECHANISMS
+
+ROOT = Path(__file__).parent.parent
+PROOFS = (ROOT / "docs" / "proofs.md").read_text(encoding="utf-8")
+ROWS = [line.split("|")[1:-1] for line in PROOFS.splitlines() if line.startswith("| ")][1:]
+
+
+def test_every_mechanism_has_a_row():
+    listed = re.findall(r"`(\w+)`", " ".join(row[0] for row in ROWS))
+    assert set(MECHANISMS) <= set(listed) and len(listed) == len(set(listed))
+
+
+def test_every_proof_and_test_is_there():
+    heads = {
+        page: {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in re.findall(r"^#+ (.*)$", text, re.M)}
+        for page, text in ((each.name, each.read_text(encoding="utf-8")) for each in (ROOT / "docs").glob("*.md"))
+    }
+    for row in ROWS:
+        proofs, tests = re.findall(r"\((\w+\.md)#([\w-]+)\)", row[1]), re.findall(r"`(test_\w+\.py)`", row[2])
+        assert proofs and tests
+        assert all(head in heads[page] for page, head in proofs)
+        assert all([*(ROOT / "tests").rglob(name)] for name in tests)
+
+
+def test_the_citation_names_this_version():
+    assert f"\nversion: {pdrisk.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
