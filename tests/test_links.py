@@ -399,7 +399,9 @@ class TestRefused:
     def test_when_a_table_is_read(self, options, said):
         tables = small(np.random.default_rng(0))
         with pytest.raises(PdriskError, match=said):
-            pdrisk.sql("SELECT COUNT(*) FROM l", **{"eps": 1, "rows": 1, "person": {"c": "pid"}, "tables": tables, **options})
+            pdrisk.sql(
+                "SELECT COUNT(*) FROM l", **{"eps": 1, "rows": 1, "person": {"c": "pid"}, "tables": tables, **options}
+            )
 
     def test_a_table_that_declares_its_own_people(self):
         tables = small(np.random.default_rng(0))
