@@ -227,8 +227,6 @@ REFUSED = [
         "around the subquery",
     ),
     ("SELECT COUNT(*) FROM patients WHERE age IN (SELECT AVG(age) FROM patients)", "group by pid"),
-    ("SELECT COUNT(*) FROM patients WHERE pid IN (SELECT 1)", "there is no FROM"),
-    ("SELECT COUNT(*) FROM patients JOIN (SELECT 1 AS pid) s USING (pid)", "there is no FROM"),
     ("SELECT COUNT(*) FROM patients JOIN (SELECT COUNT(*) AS pid FROM stays) s USING (pid)", "group by pid"),
     ("SELECT pid FROM stays UNION ALL SELECT pid FROM patients", "neither aggregated"),
     ("SELECT * FROM (SELECT COUNT(*) AS n FROM stays) WHERE n IN (SELECT days FROM stays)", "over noisy values"),

@@ -100,6 +100,16 @@ SAME = {
     "SELECT COUNT(*) AS n FROM patients p JOIN diagnoses d USING (pid) JOIN treatments t ON t.patient = p.pid": ONE,
     "SELECT kind, COUNT(DISTINCT pid) AS n FROM patients JOIN wards USING (ward) GROUP BY kind":
         {"keys": ["a", "b", "n"], "groups": 2},
+    # Keys that a public table lists, and SELECTs over public tables and constants alone.
+    "SELECT kind, floor, COUNT(DISTINCT pid) AS n FROM patients JOIN wards USING (ward) WHERE floor < 9 "
+    "GROUP BY kind, floor": {"groups": 2},
+    "SELECT kind, COUNT(DISTINCT pid) AS n FROM patients p LEFT JOIN wards w ON w.ward = p.ward AND w.floor > 0 "
+    "GROUP BY kind": {"groups": 2},
+    "SELECT t.kind, COUNT(DISTINCT pid) AS n FROM patients p JOIN (SELECT kind, MAX(ward) AS top FROM wards "
+    "GROUP BY kind) AS t ON t.top = p.ward GROUP BY t.kind": {"groups": 1},
+    "SELECT l, COUNT(DISTINCT pid) AS n FROM patients JOIN (SELECT 'ZH' AS canton, 'big' AS l UNION ALL "
+    "SELECT 'TI', NULL) AS v USING (canton) GROUP BY l": {"groups": 1},
+    "SELECT COUNT(DISTINCT pid) AS n FROM patients WHERE ward IN (SELECT DISTINCT ward FROM wards WHERE floor > 0)": {},
     "SELECT COUNT(*) AS n, SUM(floor) AS s FROM patients p LEFT JOIN wards w ON w.ward = p.ward":
         {"rows": {"patients": 1}},
     "SELECT COUNT(*) AS n FROM patients p JOIN names USING (canton) JOIN wards w ON w.ward = p.ward AND floor < 1":

@@ -67,7 +67,7 @@ OTHERS = {
     "SHOW TABLES": "pdrisk.sql answers one SELECT: ask the connection itself",
     "SHOW ALL TABLES": "pdrisk.sql answers one SELECT: ask the connection itself",
     "SUMMARIZE people": "pdrisk.sql answers one SELECT: ask the connection itself",
-    "VALUES (1), (2)": "VALUES has no people in it",
+    "VALUES (1), (2)": "there is no FROM",
     "FROM people": "SELECT * would show records",
     "TABLE people": "SELECT * would show records",
     "SELECT": "this is no SQL that DuckDB understands",

@@ -1,4 +1,4 @@
-"""The pages of trust: every mechanism stands in the status of proofs, tests that it names exist, the citation is ours."""
+"""The pages of trust: every mechanism has a row of proof, the tests it names exist, and the citation is ours."""
 
 import re
 from pathlib import Path

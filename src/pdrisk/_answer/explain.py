@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -19,11 +19,14 @@ from pdrisk._answer.words.ledger import explained_ledger
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.order import Quantile
 from pdrisk._core.risks.risk import most_exposed_first, privacy_loss
-from pdrisk._model.declared.attributes import ATTRIBUTE
+from pdrisk._model.declared.attributes import ATTRIBUTE, PUBLIC_ROWS
 from pdrisk._model.plain import plain_label
+from pdrisk._printing import DisplayedText
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["explain"]
+
+OF_NOBODY: Final = "Rows of public tables, without noise: nobody is in them, and no eps is spent."
 
 
 @own_errors
@@ -96,6 +99,8 @@ def explain(
     if table is None:
         raise ColumnTypeError(f"explain takes an answer of pdrisk, not {type(answer).__name__}.")
     said = Answer.from_attrs(table.attrs)
+    if said is None and table.attrs.get(PUBLIC_ROWS):
+        return DisplayedText(OF_NOBODY)
     if said is None:
         raise ParameterError(NO_ANSWER)
     is_curators = isinstance(audience, str) and audience == "curator" and not said.delta

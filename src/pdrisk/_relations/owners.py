@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-__all__ = ["PUBLIC", "OwnerKey", "Owners"]
+__all__ = ["PUBLIC", "ROWS", "OwnerKey", "Owners"]
 
 
 class OwnerKey(NamedTuple):
@@ -49,6 +49,8 @@ class Owners:
         Whether the statement itself lets no person have more than ``most`` rows, so that none need be left out: not
         what somebody declared, or what was counted in a public table.
     links : tuple of OwnerKey
+    of_rows : bool
+        Whether each row is somebody's alone, since nobody said who a person is; then ``most`` is 1, and has to stay so.
     """
 
     key: tuple[str, ...] = ()
@@ -58,11 +60,12 @@ class Owners:
     numbers: frozenset[str] = frozenset()
     is_proven: bool = False
     links: tuple[OwnerKey, ...] = ()
+    of_rows: bool = False
 
     @property
     def is_public(self) -> bool:
         """Whether no row is of a person."""
-        return not self.key
+        return not self.key and not self.of_rows
 
     def times(self, factor: int | None, *, is_proven: bool = False) -> Owners:
         """The owners if each row occurs so many times; None: unknown."""
@@ -84,3 +87,4 @@ class Owners:
 
 
 PUBLIC = Owners(())
+ROWS = Owners((), 1, of_rows=True)

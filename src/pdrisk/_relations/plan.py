@@ -16,6 +16,7 @@ __all__ = [
     "Aggregated",
     "Joined",
     "Numbered",
+    "OneRow",
     "PerPerson",
     "Relation",
     "Scan",
@@ -41,6 +42,11 @@ class Scan:
 
     table: str
     codes: tuple[tuple[str, tuple[Hashable, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OneRow:
+    """One row without a column, of which constants are selected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,4 +150,4 @@ class Numbered:
     made: tuple[tuple[str, Windowed], ...]
 
 
-Relation = Scan | Selection | Joined | United | PerPerson | Numbered
+Relation = Scan | OneRow | Selection | Joined | United | PerPerson | Numbered

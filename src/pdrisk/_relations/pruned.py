@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pdrisk._model.nodes import Column, Node, below
-from pdrisk._relations.plan import Joined, Numbered, PerPerson, Relation, Scan, Selection, United
+from pdrisk._relations.plan import Joined, Numbered, OneRow, PerPerson, Relation, Scan, Selection, United
 
 __all__ = ["columns_named", "columns_read", "pruned"]
 
@@ -32,6 +32,8 @@ def _pruned(relation: Relation, names: set[str]) -> Relation:
     match relation:
         case Scan():
             return replace(relation, codes=tuple(each for each in relation.codes if each[0] in names))
+        case OneRow():
+            return relation
         case Selection():
             kept = tuple((name, node) for name, node in relation.columns if name in names)
             return replace(relation, of=_pruned(relation.of, _below(relation, names)), columns=kept)
@@ -99,6 +101,8 @@ def _stored(relation: Relation, names: set[str]) -> Iterable[tuple[str, str]]:
     match relation:
         case Scan():
             return ((relation.table, name) for name in names)
+        case OneRow():
+            return ()
         case Joined():
             own = _below(relation, names)
             left, right = own & _columns_of(relation.left), own & _columns_of(relation.right)

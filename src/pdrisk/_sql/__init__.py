@@ -122,7 +122,7 @@ def sql(
         expression needs its own ``lo`` and ``hi``, unless its bounds follow from those of its columns by name.
     keys : list, dict, frame, "observed", "categories" or "private", optional
         The public list of groups, as for ``by`` of ``df.dprisk``; for several columns tuples, a frame whose rows are
-        the keys that exist, or a dict of lists for all combinations.
+        the keys that exist, or a dict of lists for all combinations. Columns of ``public`` tables need none.
         ``"private"`` shows the groups that enough people share, which is decided by chance, for half of ``eps`` and for
         ``delta``.
     delta : float, optional
@@ -152,7 +152,8 @@ def sql(
     unit_label : str, optional
         What `pdrisk.explain` calls one person, such as ``"household"``; without it the name of the column.
     public : list of names, or dict from name to frame or path, optional
-        Tables without any person in them, such as lists of codes, for joins with tables of people.
+        Tables without any person in them, such as lists of codes, for joins with tables of people. Their rows list the
+        keys of groups, and what reads them alone is free and exact.
     links : dict from table to (columns, table, columns) or a list of such, optional
         Tables whose rows belong to the person of the row they lead to, as in ``{"lineitem": ("l_orderkey", "orders",
         "o_orderkey")}``; only the table at the end of the way needs ``person``. The columns that a link leads to must
@@ -309,7 +310,7 @@ def answered(
         all_given(partial(_check_eps_given, keys, eps), partial(check_delta_given, keys, delta))
         with advising(*frames if sources.by_declarations else (), asked=bare if isinstance(bare, str) else ""):
             plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
-            if success is not None:
+            if success is not None and plan.queries:
                 eps = eps_for(success, [each.query for each in plan.queries])
                 plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
         grouped = any(each.groups for each in plan.queries)

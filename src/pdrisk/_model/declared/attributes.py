@@ -6,10 +6,11 @@ import json
 import math
 from typing import Any, Final
 
-__all__ = ["ATTRIBUTE", "EXACT", "from_strict_json", "mark_exact", "strict_json"]
+__all__ = ["ATTRIBUTE", "EXACT", "PUBLIC_ROWS", "from_strict_json", "mark_exact", "strict_json"]
 
 ATTRIBUTE: Final = "dprisk"
 EXACT: Final = {"exact": True}
+PUBLIC_ROWS: Final = "dprisk_public_rows"  # beside it: an answer that nobody is in
 FLOAT: Final = "float"
 FLOATS: Final = {str(value): value for value in (math.nan, math.inf, -math.inf)}  # one NaN, which equals itself
 

@@ -186,7 +186,7 @@ def layered(select: Select, is_by_person: IsByPerson, is_public: IsPublic) -> La
     """
     ctes, over = seen_by(select, {}), []
     while True:
-        if isinstance(select.source, Join) and _are_noisy(select.source, ctes, is_by_person, is_public):
+        if inner_of(select.source, ctes) is None and _are_noisy(select.source, ctes, is_by_person, is_public):
             if select.sets is not None:
                 raise ParameterError(
                     "GROUPING SETS, ROLLUP and CUBE over joined tables of noisy values are refused: group by all "
@@ -230,18 +230,17 @@ def inner_of(item: From, ctes: Ctes) -> tuple[Select, Ctes, tuple[str, ...], tup
 
 
 def _aggregates(select: Select, ctes: Ctes, is_by_person: IsByPerson, is_public: IsPublic) -> bool:
-    """Whether a subquery gives noisy values."""
+    """Whether a subquery gives noisy values, or public ones."""
     if isinstance(select.source, Union):
         if select.source.grouped_by is not None:  # GROUPING SETS of people sum over them, too
             return True
         return all(_aggregates(part, seen_by(part, ctes), is_by_person, is_public) for part in select.source.parts)
-    if isinstance(select.source, Nothing):
-        return True
-    if isinstance(select.source, Join) and _are_noisy(select.source, ctes, is_by_person, is_public):
+    inner = inner_of(select.source, ctes)
+    is_noisy = inner is None and _are_noisy(select.source, ctes, is_by_person, is_public)
+    if is_noisy or isinstance(select.source, Nothing):
         return True
     if aggregates(select):
         return not is_by_person(select, ctes)
-    inner = inner_of(select.source, ctes)
     return inner is not None and _aggregates(*inner[:2], is_by_person, is_public)
 
 
@@ -254,11 +253,13 @@ def leaves(item: From) -> Iterator[From]:
         yield item
 
 
-def _are_noisy(join: Join, ctes: Ctes, is_by_person: IsByPerson, is_public: IsPublic) -> bool:
-    """Whether a join is one of noisy values, which only public tables may stand beside."""
-    found = [(leaf, inner_of(leaf, ctes)) for leaf in leaves(join)]
-    rest = [leaf for leaf, inner in found if inner is None or not _aggregates(*inner[:2], is_by_person, is_public)]
-    return len(rest) < len(found) and all(isinstance(leaf, Table) and is_public(leaf) for leaf in rest)
+def _are_noisy(item: From, ctes: Ctes, is_by_person: IsByPerson, is_public: IsPublic) -> bool:
+    """Whether an item of FROM has noisy values and public rows alone."""
+    found = [(leaf, inner_of(leaf, ctes)) for leaf in leaves(item)]
+    return all(
+        _aggregates(*inner[:2], is_by_person, is_public) if inner else isinstance(leaf, Table) and is_public(leaf)
+        for leaf, inner in found
+    )
 
 
 def aggregates(select: Select) -> bool:
@@ -344,8 +345,7 @@ def _groups(select: Select, rows: Values) -> list[Expression] | None:
 
 
 def _each_once(found: Sequence[Expression]) -> list[Expression]:
-    by_sql = {value.sql: value for value in found if not value.constant}
-    return list(by_sql.values())
+    return list({value.sql: value for value in found if not value.constant}.values())
 
 
 def _has_aggregate(node: Node) -> bool:

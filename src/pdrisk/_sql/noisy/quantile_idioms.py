@@ -33,7 +33,7 @@ def check_quantiles(nested: Layered) -> None:
         return
     source = nested.core.source
     if isinstance(source, Beside):
-        if not _has_running_counts(source.join):
+        if not isinstance(source.join, Join) or not _has_running_counts(source.join):
             return
         what = "counts that are joined with themselves have the noise of all smaller values in each sum"
     elif any(map(_numbers_records, _reached(nested.core, nested.ctes))):

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.nodes import Column, Constant, Node
 from pdrisk._sql.relations.commas import crossed, listed_by_comma
+from pdrisk._sql.relations.free_relations import is_answered_first, written_into
 from pdrisk._sql.relations.group_by_person import aggregates_rows, by_person, grouped_by_person
 from pdrisk._sql.relations.joins import conjuncts, joined, kept_by, member_condition
 from pdrisk._sql.relations.links import linked
@@ -65,11 +66,16 @@ def relation_of(select: Select, sources: Sources, ctes: Ctes | None = None) -> R
 
 def public_table(table: Table, sources: Sources) -> Relation | None:
     """Relation of a stored table that nobody is in; None of others, and of what is no table."""
+    if not sources.public:
+        return None
     try:
         found = _relation(table, sources, {}, None, 0, ())
     except ParameterError:  # which comes again where it is read
         return None
-    return found if found.source.public and found.owners is None else None
+    if not found.source.public or found.owners is not None:
+        return None
+    sources.owners(found.source)  # refuses tables that declare people
+    return found
 
 
 def is_by_person(select: Select, sources: Sources, ctes: Ctes) -> bool:
@@ -227,7 +233,11 @@ def _renamed(relation: Relation, names: tuple[str, ...], columns: tuple[str, ...
 
 
 def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
-    """Relation of a subquery with one record for each record of its FROM, or for each person."""
+    """Relation of a subquery with one record for each record of its FROM, or for each person, or of public rows."""
+    if home is None and sources.free is not None and is_answered_first(select) and _is_free(select, sources, ctes):
+        seen = {name: cte for name, (cte, _) in ctes.items()}
+        shown, rows = sources.free(replace(select, ctes={**seen, **select.ctes}))
+        return written_into(shown, rows, sources)
     of_people = sources.owner_of is not None and aggregates_rows(select)
     has_numbers = sources.owner_of is not None and not of_people and has_windows(select)
     for said, what in (
@@ -262,6 +272,26 @@ def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | 
     if home is None:
         return replace(relation, where=(*relation.where, kept))
     return replace(relation, owned=(*relation.owned, kept))
+
+
+def _is_free(item: Select | From, sources: Sources, ctes: Ctes) -> bool:
+    """Whether nobody is in the rows of a SELECT or an item of FROM."""
+    match item:
+        case Select(source=source, members=members):
+            seen = seen_by(item, ctes)
+            return all(_is_free(each, sources, seen) for each in (source, *(member.select for member in members)))
+        case Table((name,)) if lowered(name) in ctes:
+            cte, outer = ctes[lowered(name)]
+            return _is_free(cte.select, sources, outer)
+        case Table():
+            return public_table(item, sources) is not None
+        case Subquery(select):
+            return _is_free(select, sources, ctes)
+        case Join(left, right):
+            return all(_is_free(side, sources, ctes) for side in (left, right))
+        case Union(parts):
+            return all(_is_free(part, sources, ctes) for part in parts)
+    return isinstance(item, Nothing)
 
 
 def _columns(select: Select, scope: Rows) -> Iterator[tuple[str, Expression]]:

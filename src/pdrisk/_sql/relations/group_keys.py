@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -27,8 +28,9 @@ from pdrisk._sql.syntax.ranges import TRUE_OR_FALSE
 from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Grouping", "key_relation", "keys_given", "typed_key"]
+__all__ = ["Grouping", "PublicKeys", "key_relation", "keys_given", "typed_key"]
 
+PublicKeys = tuple[tuple[int, ...], list[tuple[Any, ...]]]
 Categories = Callable[["Grouping"], Sequence[Any] | None]
 
 
@@ -117,6 +119,7 @@ def keys_given(
     categories: Categories,
     found: Sequence[Limit] = (),
     *,
+    public: Callable[[Sequence[Grouping | None]], Sequence[PublicKeys]] = lambda _: (),
     counted: str = "",
 ) -> tuple[tuple[Key, ...] | None, Source]:
     """Listed keys and their source; None if they are observed or private.
@@ -132,6 +135,8 @@ def keys_given(
         The categories of its column, or None.
     found : sequence of Limit
         What WHERE says of expressions.
+    public : callable
+        Keys of some groups that public tables list: for each table the places of its groups, and its rows.
     counted : str
         Name of the group that stands for the argument of a HISTOGRAM, if there is one.
 
@@ -157,6 +162,8 @@ def keys_given(
     given = keys if isinstance(keys, Mapping) else {}
     named = {name.lower() for name in given if isinstance(name, str)}
     others = [group for group in groups if not named & {name.lower() for name in group.names}]
+    tables = public([group if group in others else None for group in groups])
+    others = [group for group in others if not any(groups.index(group) in places for places, _ in tables)]
     lists = {group.names[0]: group.public(declared(group), limit_of(group.sql, found)) for group in others}
     missing = [name for name, values in lists.items() if values is None]
     if missing and keys is None:
@@ -166,7 +173,25 @@ def keys_given(
             "schema= (isin) or df.dprisk.declare(keys=...)",
         )
     whole = {**given} if missing else {**lists, **given}
-    return _checked(groups, whole, categories), "declared" if keys is None else source
+    listed: object = _beside(groups, whole, tables, categories) if tables else whole
+    return _checked(groups, listed, categories), "declared" if keys is None else source
+
+
+def _beside(
+    groups: Sequence[Grouping], given: Mapping[Any, object], tables: Sequence[PublicKeys], categories: Categories
+) -> Iterator[Any]:
+    """Keys of all groups: the rows of each public table as they stand there, with all combinations of the rest."""
+    left = [at for at in range(len(groups)) if not any(at in places for places, _ in tables)]
+    lists = _by_name([groups[at] for at in left], given, categories)
+    if lists is None:
+        named = ", ".join(groups[at].names[0] for at in left)
+        raise ParameterError(f"keys must be a dict with one list for each of {named}.")
+    alone = [((at,), [(key,) for key in cast("list[Any]", own)]) for at, own in zip(left, lists, strict=True)]
+    parts = sorted([*tables, *alone], key=lambda part: part[0])
+    order = [at for places, _ in parts for at in places]
+    for rows in itertools.product(*(rows for _, rows in parts)):
+        found = dict(zip(order, itertools.chain.from_iterable(rows), strict=True))
+        yield found[0] if len(groups) == 1 else tuple(found[at] for at in range(len(groups)))
 
 
 def _written(missing: Sequence[str], counted: str) -> str:

@@ -17,9 +17,11 @@ from pdrisk._model.nodes import Column, Node, Operation, below
 from pdrisk._relations.owners import PUBLIC, Owners
 from pdrisk._relations.plan import Joined
 from pdrisk._sql.expressions.judged_expressions import text
+from pdrisk._sql.relations.public_keys import listed_by_join
 from pdrisk._sql.relations.row_scope import Condition, Member, Relation, Rows, column_of, condition
 from pdrisk._sql.relations.written_out import node_of, read_together, written_out
 from pdrisk._sql.syntax.pieces import INTEGERS, Expression, lowered
+from pdrisk._sql.syntax.refusals import nobody_named
 from pdrisk._sql.syntax.tree import Join
 from pdrisk._sql.tables.compiled_sources import most_alike
 from pdrisk._sql.tables.source import Source
@@ -261,7 +263,8 @@ def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source)
         ),
     )
     inside = (*left.inside, *_shown(right, on, how))
-    return replace(left, source=source, owners=_owners(left, right, on, how), inside=inside)
+    listed = listed_by_join(left, right, how, on.equal, (each.node for each in on.conditions))
+    return replace(left, source=source, owners=_owners(left, right, on, how), inside=inside, listed=listed)
 
 
 def _through_links(on: _On, left: Relation, right: Relation) -> _On:
@@ -306,16 +309,16 @@ def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
     if theirs.is_public:
         if ours.is_public or kept:
             return ours
-        factor = None if ours.most is None else most_alike(right.source, [node_of(other) for _, other in on.equal])
-        found = ours.times(factor).with_constant(right.source.columns)
+        found = _times(left, right, [other for _, other in on.equal])
     elif ours.is_public:
         if kept or optional:
             raise ParameterError(
                 f"{_word(how)} keeps the rows of {left.source.name}, which is public, by whether somebody is in "
                 f"{right.source.name}: write the table of people first."
             )
-        factor = None if theirs.most is None else most_alike(left.source, [node_of(own) for own, _ in on.equal])
-        found = theirs.times(factor).with_constant(left.source.columns)
+        found = _times(right, left, [own for own, _ in on.equal])
+    elif ours.of_rows or theirs.of_rows:
+        raise nobody_named()
     elif on.parts != frozenset(range(len(ours.key))):
         equal = " AND ".join(f"{own} = {other}" for own, other in zip(ours.key, theirs.key, strict=True))
         linked = any(each.is_link for each in (*ours.links, *theirs.links))
@@ -332,6 +335,20 @@ def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
         if not optional or not on.conditions:  # else of one person's rows some may have found others
             found = replace(found, constant=found.constant | theirs.constant)
     return found
+
+
+def _times(people: Relation, public: Relation, equal: Sequence[Expression]) -> Owners:
+    """Owners of rows of people, each beside all rows of a public table that are alike in these expressions."""
+    owners = people.owners
+    assert owners is not None
+    factor = None if owners.most is None else most_alike(public.source, list(map(node_of, equal)))
+    if owners.of_rows and factor != 1:
+        raise ParameterError(
+            f"{public.source.name} has up to {factor:,} rows that are alike in what the join compares, so a row of "
+            f"{people.source.name} would count up to {factor:,} times: pass person=, the column that says who a person "
+            "is, or join a table with one row for each value."
+        )
+    return owners.times(factor).with_constant(public.source.columns)
 
 
 def _multiplied(ours: Owners, theirs: Owners, on: _On, *, is_optional: bool) -> Owners:

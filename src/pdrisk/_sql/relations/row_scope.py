@@ -20,6 +20,7 @@ from pdrisk._sql.expressions.days import day_of
 from pdrisk._sql.expressions.judged_expressions import text, truth
 from pdrisk._sql.expressions.resolved import resolved
 from pdrisk._sql.expressions.where_values import Limit, limits
+from pdrisk._sql.relations.public_keys import ListedBy
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import (
@@ -102,6 +103,8 @@ class Relation:
         Whose records these are, of a source that pdrisk wrote out of others; of one table its declaration says it.
     inside : tuple of Condition
         What the source has in it already.
+    listed : mapping of str to ListedBy
+        The columns of the source whose values public tables list.
     """
 
     source: Source
@@ -112,6 +115,7 @@ class Relation:
     members: tuple[Member, ...] = ()
     owners: Owners | None = None
     inside: tuple[Condition, ...] = ()
+    listed: Mapping[str, ListedBy] = field(default_factory=dict)
 
     def found(self, name: str, qualifiers: tuple[str, ...]) -> list[Expression]:
         """Columns of a name and its qualifiers, all in lower case."""

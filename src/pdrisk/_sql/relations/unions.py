@@ -15,6 +15,7 @@ from pdrisk._sql.relations.joins import check_alike, owners_key
 from pdrisk._sql.relations.row_scope import Condition, Relation, column_of
 from pdrisk._sql.relations.written_out import read_together, unused, written_out
 from pdrisk._sql.syntax.pieces import Expression, quoted
+from pdrisk._sql.syntax.refusals import nobody_named
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.errors import ParameterError
@@ -40,7 +41,10 @@ def _pair(left: Relation, right: Relation, sources: Sources) -> Relation:
         raise ParameterError(
             f"UNION ALL puts {len(left.columns)} columns over {len(right.columns)}: select as many in each part."
         )
-    if bool(ours) != bool(theirs):
+    assert left.owners is not None and right.owners is not None
+    if left.owners.of_rows and right.owners.of_rows:
+        raise nobody_named()
+    if left.owners.is_public != right.owners.is_public:
         raise ParameterError("UNION ALL of public rows and those of people: whose they are would be lost.")
     merged = read_together(left.source, right.source, sources, "UNION ALL")
     taken: set[str] = set()
@@ -73,7 +77,6 @@ def _pair(left: Relation, right: Relation, sources: Sources) -> Relation:
                          for nodes, each in ((own_nodes, left), (other_nodes, right)))),
         declared=Declarations(), untyped=frozenset(), whole=frozenset(), is_table=False, stated=left.source.stated,
     )  # fmt: skip
-    assert left.owners is not None and right.owners is not None
     rows = (left.owners.most, right.owners.most)
     most = None if rows[0] is None or rows[1] is None else rows[0] + rows[1]
     shown = ((label, column_of(name, source.columns[name], source)) for label, name in columns)

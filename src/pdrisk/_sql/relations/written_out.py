@@ -11,6 +11,7 @@ from pdrisk._model.kinds import TEXT
 from pdrisk._model.nodes import Column, Node
 from pdrisk._relations.owners import Owners
 from pdrisk._relations.plan import Selection
+from pdrisk._sql.relations.public_keys import listed_as
 from pdrisk._sql.relations.row_scope import Member, Relation, column_of
 from pdrisk._sql.syntax.pieces import Expression, kind_of_type, lowered, quoted
 from pdrisk._sql.tables.parquet_meanings import as_remembered
@@ -116,14 +117,13 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
         tuple(moved(*each) for each in relation.columns),
         relation.names,
         members=tuple(Member(each.names, tuple(moved(*one) for one in each.columns)) for each in relation.members),
-        owners=Owners(
-            renamed(owners.key),
-            owners.most,
-            renamed(owners.extra),
-            frozenset(renamed(owners.constant)),
-            frozenset(renamed(owners.numbers)),
-            owners.is_proven,
-            tuple(
+        owners=replace(
+            owners,
+            key=renamed(owners.key),
+            extra=renamed(owners.extra),
+            constant=frozenset(renamed(owners.constant)),
+            numbers=frozenset(renamed(owners.numbers)),
+            links=tuple(
                 each._replace(columns=renamed(each.columns))
                 for each in owners.links
                 if set(map(quoted, each.columns)) <= set(columns.names)
@@ -133,6 +133,11 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
             *relation.inside,
             *(replace(each, limits=lambda: iter(())) for each in (*relation.owned, *relation.where)),
         ),
+        listed={
+            name: found
+            for name, value in columns.read.items()
+            if (found := listed_as(node_of(value), relation.listed)) is not None
+        },
     )
 
 
@@ -170,7 +175,7 @@ def _source(columns: _Columns, old: Source, key: Sequence[str]) -> Source:
         stated=columns.given,
         below=old.below | frozenset(map(lowered, old.columns)),
         held=old.stored,
-        tables=old.tables or {as_remembered(old.sql): old.origin},
+        tables={as_remembered(old.sql): old.origin} if old.made is None else old.tables,
     )
 
 

@@ -34,7 +34,8 @@ from pdrisk._sql.noisy.quantile_idioms import check_quantiles
 from pdrisk._sql.noisy.weighted_means import no_weights, with_weighted_means, with_weights_of_design
 from pdrisk._sql.relations.day_keys import bounds_of_day, on_days
 from pdrisk._sql.relations.from_clause import is_by_person, public_table, relation_of
-from pdrisk._sql.relations.group_keys import Grouping, keys_given
+from pdrisk._sql.relations.group_keys import Grouping, PublicKeys, keys_given
+from pdrisk._sql.relations.public_keys import public_keys
 from pdrisk._sql.relations.row_numbers import limited
 from pdrisk._sql.relations.row_scope import Condition, Rows, aliases_of, condition, within_where
 from pdrisk._sql.select.aggregate_scope import Answers, Noted, bounded, checked_bounds
@@ -156,16 +157,17 @@ def _judged(
         needed = [each.column for each in answers.noted if each.column and each.asked.bounds_from in FROM_ELSEWHERE]
         check_bounds(stated, [*(label for label, _ in relation.columns), *relation.source.below], needed, sources)
     owners = relation.owners
-    if owners is None:
+    if owners is None or owners.of_rows:
         is_one_of_several = isinstance(people.person, Mapping) and len(people.person) + len(people.links) > 1
         name = relation.source.asked_as or relation.source.name
-        if relation.source.public:
+        if owners is None and relation.source.public:
             raise ParameterError(f"{name} is public: ask it without pdrisk, and exactly.")
         people = people.of_table(name, is_one_of_several=is_one_of_several)
         known = people_of(people, relation.source)
     else:
         owners = limited(owners, core.where, answers.rows)
         people, known = of_relation(people, relation, owners)
+    if owners is not None:
         sources.check_readable(relation.source)
     noted = [counted_people(each, known, people) for each in answers.noted]
     found = [_line(each, relation.source, mechanism, interval, clip) for each in noted]
@@ -236,13 +238,18 @@ def layers_of(select: Select, sources: Sources, bounds: object, people: PeopleAs
     sources.several = reads_several(select) or bool(people.links)
     sources.check(select)
     sources.check_public()
-    nested = layered(
-        select,
-        lambda inner, ctes: is_by_person(inner, sources, ctes),
-        lambda table: public_table(table, sources) is not None,
-    )
+    nested = public_layers(sources)(select)
     check_quantiles(nested)
     return nested
+
+
+def public_layers(sources: Sources) -> Callable[[Select], Layered]:
+    """What gives the layers of a SELECT, of sources that have learned what is asked and by whom."""
+    return partial(
+        layered,
+        is_by_person=lambda inner, ctes: is_by_person(inner, sources, ctes),
+        is_public=lambda table: public_table(table, sources) is not None,
+    )
 
 
 def _line(noted: Noted, source: Source, mechanism: str, interval: object, clip: object) -> Line:
@@ -303,6 +310,7 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
             lambda group: source.known(group.column).keys,
             lambda group: source.categories(group.column),
             found,
+            public=partial(_public_keys, answers, conditions),
             counted=counted,
         )
         for at, group in enumerate(answers.groups):
@@ -315,6 +323,14 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
     if keys is not None:
         raise keys_without_groups()
     return None
+
+
+def _public_keys(
+    answers: Answers, conditions: Sequence[Condition], groups: Sequence[Grouping | None]
+) -> list[PublicKeys]:
+    """Keys that public tables list."""
+    nodes = [None if each is None or each.node is None else resolved(each.node, answers.rows) for each in groups]
+    return public_keys(nodes, answers.relation.listed, [each.node for each in conditions])
 
 
 def _of_groups(keys: Mapping[Any, object], answers: Answers, sources: Sources) -> Mapping[Any, object] | None:

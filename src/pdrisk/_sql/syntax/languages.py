@@ -26,6 +26,8 @@ class Language:
         Aggregates that sqlglot has no node for, and what they are.
     by_place : str
         How a parameter without a name is written, for errors.
+    values : str
+        What columns of VALUES are called, before their number.
     """
 
     engine: str
@@ -34,9 +36,12 @@ class Language:
     divides_whole: bool
     functions: tuple[tuple[str, str], ...] = ()
     by_place: str = "?"
+    values: str = "col"
 
 
-POSTGRES: Final = Language("PostgreSQL", "postgres", folds=True, divides_whole=True, by_place="$1 or %s")
+POSTGRES: Final = Language(
+    "PostgreSQL", "postgres", folds=True, divides_whole=True, by_place="$1 or %s", values="column"
+)
 SPARK: Final = Language(
     "Spark", "spark", folds=False, divides_whole=False, functions=(("mean", "avg"), ("std", "stddev_samp"))
 )

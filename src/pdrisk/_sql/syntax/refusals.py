@@ -7,7 +7,7 @@ from typing import NoReturn
 from pdrisk._model.nodes import Column
 from pdrisk.errors import ParameterError
 
-__all__ = ["JOINS", "NO_FROM", "REFUSED", "correlated", "keys_without_groups", "not_grouped", "refuse"]
+__all__ = ["JOINS", "NO_FROM", "REFUSED", "correlated", "keys_without_groups", "nobody_named", "not_grouped", "refuse"]
 
 NO_FROM = "there is no FROM: ask a table, view, frame or Parquet file"
 
@@ -22,6 +22,15 @@ def not_grouped(column: Column) -> ParameterError:
 def keys_without_groups() -> ParameterError:
     """The error for keys of a query without groups."""
     return ParameterError("keys= lists the groups of GROUP BY, which is missing: write it, or leave keys out.")
+
+
+def nobody_named() -> ParameterError:
+    """The error for a join of several tables of people, or of rows that match several, without person=."""
+    return ParameterError(
+        "joins are refused, since a record may match any number of others, unless it is known who a person "
+        'is: pass person="pid", or person={"stays": "patient_id", "patients": "pid"}, the columns of each '
+        "table that say so, and public= with the tables that nobody is in."
+    )
 
 
 def correlated(column: str) -> ParameterError:

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from pdrisk._model.nodes import Column, Node
 from pdrisk.errors import ParameterError
@@ -29,9 +29,11 @@ __all__ = [
     "reads_several",
     "set_of",
     "union_of",
+    "values_of",
     "within",
 ]
 
+MOST_VALUES: Final = 200  # rows of VALUES
 Scalar = None | bool | int | float | Decimal | str | datetime.date | datetime.datetime
 
 
@@ -102,9 +104,9 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Tables of noisy values, joined with each other and with public ones."""
+    """Tables of noisy values and public ones, joined if they are several."""
 
-    join: Join
+    join: From
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,20 @@ def union_of(
         same = isinstance(part.source, Union) and part == Select(star, part.source)
         found += part.source.parts if same and isinstance(part.source, Union) else (part,)
     return Select(star, Union(tuple(found)), order=order, limit=limit, offset=offset, distinct=distinct)
+
+
+def values_of(rows: Sequence[Sequence[Node]], first: int, letters: str) -> Select:
+    """VALUES as a SELECT over its rows, with columns such as ``col0``.
+
+    Raises
+    ------
+    ParameterError
+        If there are too many rows, or some are longer than others.
+    """
+    if len(rows) > MOST_VALUES or len({len(row) for row in rows}) > 1:
+        raise ParameterError(f"VALUES has up to {MOST_VALUES} rows, all of one length: pass a longer table in public=.")
+    parts = (Select(tuple((node, f"{letters}{at}") for at, node in enumerate(row, first)), Nothing()) for row in rows)
+    return Select(((Star(), ""),), Union(tuple(parts)))
 
 
 def set_of(how: str, parts: Sequence[Select], **rest: Any) -> Select:

@@ -28,7 +28,7 @@ from pdrisk.errors import ParameterError
 
 __all__ = ["compiled", "is_of_server", "most_alike", "over_nobody", "public_rows"]
 
-MOST_PUBLIC_ROWS: Final = 1_000_000  # that are joined with noisy values
+MOST_PUBLIC_ROWS: Final = 1_000_000  # that are read before anything is paid
 EPOCH: Final = datetime(1970, 1, 1)
 
 
@@ -52,11 +52,11 @@ def compiled(source: Source, read: Sequence[Node] | None = None) -> tuple[SQLTab
         If the engine could not compute it with the meaning that it has on DuckDB.
     """
     relation, stored = source.relation if read is None else pruned(source.relation, read), source.stored
-    first, *others = stored.values()
     if not is_of_server(source):
         dialect = DuckDBForSQL(source.zone)
         text, rows = written(relation, stored, dialect)
         return SQLTable(text, {}, dialect, partial(fetched, source.connection), source.origin, source.rows), rows
+    first, *others = stored.values()
     text, rows = written(relation, stored, first.dialect)
     if isinstance(relation, Scan):
         return stored[relation.table], rows
@@ -115,13 +115,16 @@ def public_rows(public: Source) -> pd.DataFrame:
         failure = type(error).__name__
     else:
         # By name: an engine may give its columns in another order.
-        columns = (_objects(np.ma.asarray(found[f"c{at}"]), each) for at, each in enumerate(values))
+        columns = [_objects(np.ma.asarray(found[f"c{at}"]), each) for at, each in enumerate(values)]
+        for at, name in enumerate(public.columns):
+            if name in public.whole:  # which is read as floats
+                columns[at] = [None if each is None or each != each else int(each) for each in columns[at]]
         frame = pd.DataFrame({at: pd.Series(each, dtype=object) for at, each in enumerate(columns)})
         if len(frame) <= MOST_PUBLIC_ROWS:
             return frame
         raise ParameterError(
-            f"the public table {public.name} has more than {MOST_PUBLIC_ROWS:,} rows, too many to join with noisy "
-            "values: pass those that are needed."
+            f"the public table {public.name} has more than {MOST_PUBLIC_ROWS:,} rows, too many to be read "
+            "beforehand: pass those that are needed."
         )
     raise ParameterError(f"the public table {public.name} cannot be read ({failure}): see whether it is whole.")
 

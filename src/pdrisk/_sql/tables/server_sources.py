@@ -14,7 +14,6 @@ from pdrisk._model.declared.declarations import Declarations
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, ZONED
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.rowwise.families import family, of_values
-from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.languages import POSTGRES, SPARK, Language
 from pdrisk._sql.syntax.pieces import lowered, quoted
 from pdrisk._sql.syntax.tree import Select
@@ -77,8 +76,8 @@ class SourcesElsewhere(Sources):
         text, values = plain_text(query, params)
         return lambda scalars: self._with_ctes(parsed_as(text, self.language, values, scalars))
 
-    def take_snapshot(self) -> None:
-        """Read all tables in one state, if the engine can."""
+    def begin(self) -> None:
+        """Begin to read in one state, if the engine can."""
         if self.snapshot is not None:
             self.held.enter_context(self.snapshot())
 
@@ -113,11 +112,9 @@ class SourcesElsewhere(Sources):
         if len({lowered(str(label)) for label in table.columns}) < len(table.columns):
             raise ParameterError("two columns of the table differ in capitals alone: name them apart in a view.")
         types = {str(label): _duckdb_type(column) for label, column in table.columns.items()}
-        if not self.opened:
-            self.opened.append(workspace.reader())
         return self._told(
             Source(
-                table.source, types, self.opened[0], name=path[-1], is_table=True, place=table.origin.place,
+                table.source, types, self.for_all, name=path[-1], is_table=True, place=table.origin.place,
                 public=public, held={as_remembered(table.source): table},
             )
         )  # fmt: skip

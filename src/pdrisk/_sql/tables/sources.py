@@ -8,15 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from pdrisk._core.once import once
 from pdrisk._core.universe import Universe
 from pdrisk._model.declared.declarations import Declarations
 from pdrisk._model.declared.pandera_schema import entries_of, people_of_schema
 from pdrisk._model.kinds import ZONED
 from pdrisk._pandas.requests.objects import declared_kinds
-from pdrisk._relations.owners import PUBLIC, Owners
+from pdrisk._relations.owners import PUBLIC, ROWS, Owners
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import kind_of_type, lowered
+from pdrisk._sql.syntax.refusals import nobody_named
 from pdrisk._sql.syntax.tree import Cte, Select
 from pdrisk._sql.tables.catalog import VIEW, CatalogEntry, entry_names, found_entry
 from pdrisk._sql.tables.clients import plain_text
@@ -80,6 +83,10 @@ class Sources:
         The whole text and its scalar subqueries, as they were read last.
     links : mapping of str to tuple of DeclaredLink
         What leads from tables to people.
+    free : callable or None
+        Gives headings with kinds, and rows, of a SELECT that no person is in; None where nothing may be read yet.
+    is_in_one_state : bool
+        Whether all is read as it was at one moment.
     by_declarations : bool
         Whether a ledger pays, so that no value tells of what kind Python objects are.
     """
@@ -100,6 +107,8 @@ class Sources:
     selects: Sequence[Select] = ()
     by_declarations: bool = False
     links: Links = field(default_factory=dict)
+    free: Callable[[Select], tuple[Sequence[tuple[str, str]], pd.DataFrame]] | None = None
+    is_in_one_state: bool = False
 
     def __post_init__(self) -> None:
         self.named = {lowered(name): checked(name, value) for name, value in self.named.items()}
@@ -134,9 +143,15 @@ class Sources:
             self.known.update(select.functions)
 
     def take_snapshot(self) -> None:
-        """Read all tables in one state, whatever is written between one query and the next."""
+        """Read all tables in one state, whatever is written between one query and the next; once is enough."""
+        if not self.is_in_one_state:
+            self.is_in_one_state = True
+            self.begin()
+
+    def begin(self) -> None:
+        """Begin to read in one state."""
         if self.connection is not None:
-            self._for_all.begin()
+            self.for_all.begin()
 
     def check_public(self) -> None:
         """Refuse public= names without a table."""
@@ -168,13 +183,12 @@ class Sources:
                     "people, or take the declaration back."
                 )
             return PUBLIC
-        if self.owner_of is None:
-            raise ParameterError(
-                "joins are refused, since a record may match any number of others, unless it is known who a person "
-                'is: pass person="pid", or person={"stays": "patient_id", "patients": "pid"}, the columns of each '
-                "table that say so, and public= with the tables that nobody is in."
-            )
-        return self.owner_of(source)
+        if self.owner_of is not None:
+            return self.owner_of(source)
+        if source.declared.people is not None and source.declared.people.columns:
+            raise nobody_named()
+        self.take_snapshot()  # a public table has one row for each of these, whoever writes to it meanwhile
+        return ROWS
 
     def is_public(self, entry: CatalogEntry) -> bool:
         """Whether the caller declared a table or view public."""
@@ -201,7 +215,7 @@ class Sources:
             return self._frame(name, value, self._opened(workspace.reader()), FRAME)
         if lowered(name) not in self.frames:
             place = sorted(self.named).index(lowered(name))  # whatever is read before: ledgers know questions by it
-            self.frames[lowered(name)] = self._frame(name, value, self._for_all, f"{FRAME}_{place}")
+            self.frames[lowered(name)] = self._frame(name, value, self.for_all, f"{FRAME}_{place}")
         return self.frames[lowered(name)]
 
     def _frame(self, name: str, value: Any, connection: DuckDBPyConnection, frame: str) -> Source:
@@ -251,7 +265,7 @@ class Sources:
     def file(self, path: str | tuple[str, ...]) -> Source:
         """Parquet file that the caller named, or several that are one table: a list, a folder or a pattern."""
         self.settings.check_files()
-        connection, asked_as = self._for_all, path
+        connection, asked_as = self.for_all, path
         sql, path = parquet_scan(path)
         partitions = path is not asked_as
         first = path if isinstance(path, str) else path[0]
@@ -309,7 +323,7 @@ class Sources:
             )
         own = self._connection
         if entry.database != "temp":
-            cursor = self._for_all
+            cursor = self.for_all
             try:
                 columns = described(cursor, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
             except ParameterError:  # a view of temporary tables
@@ -322,7 +336,7 @@ class Sources:
         return self._told(self._of_entry(entry, columns, own))
 
     @once
-    def _for_all(self) -> DuckDBPyConnection:
+    def for_all(self) -> DuckDBPyConnection:
         """The one connection of a query: a single statement reads all tables."""
         if self.connection is None:
             return self._opened(workspace.reader())

@@ -26,6 +26,7 @@ from pdrisk._sql.syntax.tree import (
     Table,
     set_of,
     union_of,
+    values_of,
 )
 from pdrisk._sql.text.duckdb_expressions import ExpressionsOfDuckDB
 from pdrisk._sql.text.no_select import no_select
@@ -202,6 +203,10 @@ class _Reader(ExpressionsOfDuckDB):
             )
         if kind == "EMPTY" and self.scalars.known is not None:
             return Nothing()
+        if kind == "EXPRESSION_LIST" and self.scalars.known is not None:
+            only(table, "type", "alias", "column_name_alias", "expected_names", "expected_types", "values")
+            rows = [list(map(self.node, row)) for row in table["values"]]
+            return Subquery(values_of(rows, 0, "col"), table["alias"], tuple(table.get("column_name_alias", ())))
         if kind in REFUSED and kind != "SUBQUERY":
             refuse(kind)
         if kind == "JOIN":

@@ -29,6 +29,7 @@ from pdrisk._sql.syntax.tree import (
     Table,
     set_of,
     union_of,
+    values_of,
 )
 from pdrisk._sql.text.scalars import Scalars
 from pdrisk._sql.text.sqlglot_expressions import PLACE, Expression, ExpressionsOfSqlglot
@@ -301,6 +302,10 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
             case "Subquery":
                 self.only(node, "this", "alias", "with_")
                 return Subquery(self.select(node.this), name, columns)
+            case "Values":
+                self.only(node, "expressions", "alias")
+                rows = [self.nodes(self.only(row, "expressions")) for row in node.expressions]
+                return Subquery(values_of(rows, 1, self.language.values), name, columns)
         return self.refuse(node)
 
     def alias(self, node: Expression | None) -> tuple[str, tuple[str, ...]]:

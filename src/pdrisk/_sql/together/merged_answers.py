@@ -11,9 +11,16 @@ import pandas as pd
 
 from pdrisk._answer.answer import Answer
 from pdrisk._core.risks.gaussian_dp import root, squared
+from pdrisk._model.declared.attributes import PUBLIC_ROWS
 from pdrisk._sql.syntax.headings import unique
 
-__all__ = ["merged"]
+__all__ = ["merged", "of_nobody"]
+
+
+def of_nobody(answer: pd.DataFrame) -> pd.DataFrame:
+    """An answer that is made of public tables alone, marked as such."""
+    answer.attrs = {PUBLIC_ROWS: True}
+    return answer
 
 
 def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, own: Answer | None = None) -> pd.DataFrame:

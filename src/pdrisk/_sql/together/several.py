@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import NamedTuple
 
 import pandas as pd
@@ -24,6 +25,7 @@ from pdrisk._model.margins import MarginsAsked
 from pdrisk._model.nodes import Constant
 from pdrisk._sql.noisy.grouping_sets import group_names, keys_of_part
 from pdrisk._sql.noisy.layers import NOISY, Layer, Layered, layer_over
+from pdrisk._sql.select.judge import public_layers
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.select.known_names import check_named, is_correlated
 from pdrisk._sql.syntax.pieces import TYPES, lowered
@@ -32,7 +34,7 @@ from pdrisk._sql.syntax.tree import Beside, Scalar, Select, Star, Union
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text import dry_run
 from pdrisk._sql.text.scalars import Scalars
-from pdrisk._sql.together.merged_answers import merged
+from pdrisk._sql.together.merged_answers import merged, of_nobody
 from pdrisk._sql.together.side_by_side import Known, Named, SideBySide, joined_tables
 from pdrisk._sql.together.stacked import (
     GroupedTables,
@@ -43,8 +45,10 @@ from pdrisk._sql.together.stacked import (
     joined_source,
     nothing,
     placeholder,
+    public_answer,
     put_together,
     queries,
+    reads_public_rows,
     scalar_of,
     shown,
     stacked_column,
@@ -62,6 +66,7 @@ class Share(NamedTuple):
 
 
 Judge = Callable[[Select, object], Judged]
+Free = tuple[list[tuple[str, str]], pd.DataFrame]
 Nest = Callable[[Select], Layered]
 
 
@@ -138,6 +143,8 @@ class Plan:
         last = self.statements[-1]
         if len(self.statements) > 1:  # the values of scalar subqueries are known now
             last = self.shared(lambda statement: scalar_of(statement, asked(statement)))[-1]
+        if not self.queries:
+            return of_nobody(asked(last))
         delta = sum((each.query.delta for each in self.queries), Fraction(0))
         if isinstance(last, Judged):
             answer = ask(last, True)
@@ -168,6 +175,7 @@ def planned(
         If anything is wrong with it.
     """
     plan = Plan(read, nest, judge, total, keys, sources)
+    sources.free = partial(_free, sources=sources, known=[])
     try:
         statements = plan.judged(lambda select, own: judge(select, own, total), placeholder)
     except UnknownColumnError as error:
@@ -180,10 +188,26 @@ def planned(
         raise correlated(path)
     found = replace(plan, statements=statements)
     if not found.queries:
-        raise ParameterError(f"{NO_FROM}.")
+        if not any(map(reads_public_rows, statements)):
+            raise ParameterError(f"{NO_FROM}.")
+        return found
     if len(found.statements) > 1 or isinstance(found.statements[0], Stacked):
         check_keys(keys, found.queries, sources)
         return replace(found, statements=found.shared(placeholder))
+    return found
+
+
+def _free(select: Select, sources: Sources, known: list[tuple[Select, Free]]) -> Free:
+    """Headings, kinds and rows of a SELECT that nobody is in; ``known`` are those that were read already."""
+
+    def of_people(*_: object) -> Judged:
+        raise ParameterError("a subquery of public tables is not understood: make a table of it, and name that.")
+
+    found = next((free for one, free in known if one == select), None)
+    if found is None:
+        statement = statement_of(select, StatementReader(public_layers(sources), of_people, of_people, sources), None)
+        found = shown(statement), public_answer(statement)
+        known.append((select, found))
     return found
 
 

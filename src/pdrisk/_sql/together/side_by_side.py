@@ -196,7 +196,7 @@ def _typed(relation: Relation) -> tuple[tuple[str, Expression], ...]:
     return tuple((label, Expression(f"v{at}", value.kind)) for at, (label, value) in enumerate(relation.columns))
 
 
-def joined_tables(item: Join, reader: SideBySide) -> tuple[JoinedParts, Layer, Named]:
+def joined_tables(item: From, reader: SideBySide) -> tuple[JoinedParts, Layer, Named]:
     """What is joined, a layer with its columns, and those of each table by its names."""
     found = reader.read(item)
     columns = [name for _, listed in found.sides for _, value in listed for name in (value.sql, value.uncut) if name]

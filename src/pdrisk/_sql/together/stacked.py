@@ -34,8 +34,10 @@ __all__ = [
     "joined_source",
     "nothing",
     "placeholder",
+    "public_answer",
     "put_together",
     "queries",
+    "reads_public_rows",
     "scalar_of",
     "shown",
     "stacked_column",
@@ -254,6 +256,21 @@ def put_together(statement: Stacked, answers: Sequence[pd.DataFrame]) -> pd.Data
     answer.columns = pd.Index(unique([label for label, _ in statement.layers[-1].items]), dtype=object)
     answer.attrs[UNCUT] = {at: list(values) for at, values in zip(statement.uncut, beside, strict=True)}
     return answer
+
+
+def reads_public_rows(statement: Statement) -> bool:
+    """Whether rows of a public table are in a statement."""
+    return isinstance(statement, PublicRows) or (
+        isinstance(statement, Stacked) and any(map(reads_public_rows, statement.parts))
+    )
+
+
+def public_answer(statement: Statement) -> pd.DataFrame:
+    """Rows of a statement that asks no query."""
+    if isinstance(statement, PublicRows):
+        return statement.rows
+    assert isinstance(statement, Stacked), "nobody is in it"
+    return put_together(statement, list(map(public_answer, statement.parts)))
 
 
 def check_public_rows(statement: PublicRows, name: str) -> None:

@@ -14,7 +14,18 @@ from typing import Protocol
 
 from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT
 from pdrisk._model.nodes import Column, Node
-from pdrisk._relations.plan import Aggregated, Joined, Numbered, PerPerson, Relation, Scan, Selection, United, Windowed
+from pdrisk._relations.plan import (
+    Aggregated,
+    Joined,
+    Numbered,
+    OneRow,
+    PerPerson,
+    Relation,
+    Scan,
+    Selection,
+    United,
+    Windowed,
+)
 from pdrisk.engines.sql.compiler.comparisons import is_present, without_nan
 from pdrisk.engines.sql.compiler.refusals import refuse
 from pdrisk.engines.sql.compiler.rows import RowSQL
@@ -74,6 +85,10 @@ class _Compiler:
     def _(self, relation: Scan) -> tuple[str, RowSQL]:
         place = self.places[relation.table]
         return place.source, RowSQL(place.columns, dict(relation.codes), (), self.dialect)
+
+    @source.register
+    def _(self, relation: OneRow) -> tuple[str, RowSQL]:  # noqa: ARG002 - there is one
+        return "(SELECT 1 AS one) AS one_row", RowSQL({}, {}, (), self.dialect)
 
     @source.register
     def _(self, relation: Selection) -> tuple[str, RowSQL]:

@@ -1,0 +1,174 @@
+"""Keys of groups that public tables list: what a column can be by their rows, whoever is in the data."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pdrisk._model.nodes import Column, Constant, Node, Noisy, Operation, below, mapped
+from pdrisk._relations.plan import Joined, Selection
+from pdrisk._relations.pruned import columns_named
+from pdrisk._sql.syntax.pieces import INTEGERS, Expression
+from pdrisk._sql.tables.compiled_sources import public_rows
+from pdrisk._sql.tables.source import Source
+from pdrisk.errors import ParameterError
+
+if TYPE_CHECKING:
+    from pdrisk._sql.relations.row_scope import Relation
+
+__all__ = ["ListedBy", "PublicSide", "listed_as", "listed_by_join", "public_keys"]
+
+Places = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicSide:
+    """Public table in a join.
+
+    Attributes
+    ----------
+    source : Source
+        Its rows, less those that the join surely leaves out.
+    optional : bool
+        Whether a row of people may stand beside no row of it.
+    """
+
+    source: Source
+    optional: bool = False
+
+    def rows(self, nodes: Sequence[Node], where: Sequence[Node]) -> list[tuple[Any, ...]]:
+        """Different values of expressions over its rows that fulfil conditions, in the order of the table."""
+        relations = [self.source.relation]
+        if self.optional:  # and over a row of NULLs
+            nobody = Selection(self.source.relation, ())
+            relations.append(Joined(nobody, self.source.relation, "LEFT", (Constant(False),)))
+        named = tuple((f"k{at}", node) for at, node in enumerate(nodes))
+        whole = frozenset(name for name, node in named if isinstance(node, Column) and node.name in self.source.whole)
+        found: dict[tuple[Any, ...], None] = {}
+        for each in relations:
+            made = Selection(each, named, tuple(where))
+            columns = dict.fromkeys((name for name, _ in named), "")
+            read = public_rows(replace(self.source, columns=columns, whole=whole, made=made))
+            for row in read.itertuples(index=False, name=None):
+                found[tuple(None if key != key else key for key in row)] = None
+        return list(found)
+
+
+class ListedBy(NamedTuple):
+    """Expression over the rows of a public table in a join, which a column of the join is equal to."""
+
+    side: PublicSide
+    node: Node
+
+
+def listed_as(node: Node, listed: Mapping[str, ListedBy]) -> ListedBy | None:
+    """An expression over such columns, if all are of one table."""
+    names = columns_named([node])
+    if not names or not names <= set(listed):
+        return None
+    side, *others = {listed[name].side for name in names}
+
+    def moved(part: Node) -> Node:
+        return listed[part.name].node if isinstance(part, Column) else mapped(part, moved)
+
+    return None if others else ListedBy(side, moved(node))
+
+
+def listed_by_join(
+    left: Relation,
+    right: Relation,
+    how: str,
+    equal: Iterable[tuple[Expression, Expression]],
+    conditions: Iterable[Node],
+) -> Mapping[str, ListedBy]:
+    """What the columns of a join of two relations that are written out can be.
+
+    Parameters
+    ----------
+    left, right : Relation
+    how : str
+    equal : iterable of (Expression, Expression)
+        What of the first relation equals something of the second in every row, unless it is a LEFT JOIN.
+    conditions : iterable of Node
+        What else holds then.
+    """
+    if how in ("SEMI", "ANTI"):
+        return left.listed
+    pairs = [] if how == "LEFT" else [(one.column, two.column) for one, two in equal]
+    holding: list[Node] = [Operation("notna", (Column(name),)) for pair in pairs for name in pair if name is not None]
+    holding += [] if how == "LEFT" else list(conditions)
+    first, second = (_listed(each, holding) for each in (left, right))
+    if how == "LEFT":
+        sides = {each.side: PublicSide(each.side.source, optional=True) for each in second.values()}
+        second = {name: ListedBy(sides[each.side], each.node) for name, each in second.items()}
+    found, types = {**first, **second}, {**left.source.columns, **right.source.columns}
+    for one, two in pairs:
+        for own, other in ((one, two), (two, one)):
+            if own is None or other not in found:
+                continue
+            if types[own] == types[other] or (types[own] == "DOUBLE" and types[other] in INTEGERS):
+                found.setdefault(own, found[other])
+    return found
+
+
+def _listed(relation: Relation, holding: Iterable[Node]) -> Mapping[str, ListedBy]:
+    """Columns of one side: of a public table all, by its rows for which the conditions on it alone hold."""
+    assert relation.owners is not None
+    if not relation.owners.is_public:
+        return relation.listed
+    source, own = relation.source, set(relation.source.columns)
+    where = tuple(node for node in holding if columns_named([node]) <= own)
+    side = PublicSide(
+        replace(source, made=Selection(source.relation, tuple((name, Column(name)) for name in own), where))
+    )
+    return {name: ListedBy(side, Column(name)) for name in own}
+
+
+def public_keys(
+    nodes: Sequence[Node | None], listed: Mapping[str, ListedBy], conditions: Iterable[Node]
+) -> list[tuple[Places, list[tuple[Any, ...]]]]:
+    """Keys of the groups that public tables list: for each table the places of its groups, and the keys in its rows.
+
+    Parameters
+    ----------
+    nodes : sequence of Node or None
+        What is grouped by; None: by something that has keys already.
+    listed : mapping of str to ListedBy
+        What the columns below can be.
+    conditions : iterable of Node
+        What holds for all rows. Of these only those count that one public table decides: no group is left out by what
+        people have.
+
+    Raises
+    ------
+    ParameterError
+        If a table cannot be read, or none of its rows is left.
+    """
+    by_side: dict[PublicSide, dict[int, Node]] = {}
+    for at, node in enumerate(nodes):
+        if node is not None and (one := listed_as(node, listed)) is not None:
+            by_side.setdefault(one.side, {})[at] = one.node
+    kept: dict[PublicSide, list[Node]] = {side: [] for side in by_side}
+    for node in itertools.chain.from_iterable(map(_parts, conditions)):
+        one = listed_as(node, listed)
+        if one is not None and one.side in kept and not any(isinstance(part, Noisy) for part in below(node)):
+            kept[one.side].append(one.node)
+    found = []
+    for side, asked in by_side.items():
+        rows = side.rows(list(asked.values()), kept[side])
+        if not rows:
+            raise ParameterError(
+                f"the public table {side.source.name} has no row for GROUP BY that the conditions of the query keep, "
+                "so there is no group: pass keys=, or change them."
+            )
+        found.append((tuple(asked), rows))
+    return found
+
+
+def _parts(node: Node) -> list[Node]:
+    """The conditions that AND joins."""
+    if isinstance(node, Operation) and node.symbol == "and":
+        return [each for part in node.parts for each in _parts(part)]
+    return [node]

@@ -1,0 +1,302 @@
+"""Public tables cost nothing: they list keys of groups, and whatever reads them alone is free."""
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+import pdrisk
+from pdrisk.errors import ParameterError
+from postgres_databases import connected, database, needs_server
+from test_people_neighbours import loss_between
+
+pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+
+EXACT = 1e9  # so much eps that counts have no noise
+DRAW = np.random.default_rng(33)
+PEOPLE = pd.DataFrame(
+    {"pid": range(60), "plan": DRAW.choice([1.0, 2, 3, 9, np.nan], 60), "km": DRAW.integers(0, 100, 60)}
+)
+PLANS = pd.DataFrame(
+    {
+        "plan": [1, 2, 3, 4],
+        "name": ["gold", "silver", None, "tin"],
+        "tier": ["hi", "hi", "lo", "lo"],
+        "old": [True, False, True, True],
+        "since": pd.to_datetime(["2020-01-01", "2021-01-01", "2020-01-01", "1999-12-31"]),
+    }
+)
+CODES = pd.DataFrame({"plan": [1, 1, 2, 3], "code": ["a", "b", "a", "c"]})
+PUBLIC = {"plans": PLANS, "codes": CODES}
+
+
+def asked(query, **options):
+    return pdrisk.sql(query, **{"eps": EXACT, "public": PUBLIC, "people": PEOPLE, **options})
+
+
+def exact(query):
+    con = duckdb.connect()
+    for name, frame in {**PUBLIC, "people": PEOPLE}.items():
+        con.register(name, frame)
+    return con.execute(query).df()
+
+
+def rows_of(frame):
+    def said(value):
+        return "" if pd.isna(value) else str(value).removesuffix(".0")
+
+    return sorted(tuple(map(said, row)) for row in frame.to_numpy(dtype=object))
+
+
+JOINED = "people p JOIN plans q USING (plan)"
+#: What the groups are of FROM, by the rows of public tables alone, and the condition on these.
+GROUPS = {
+    "a column": ("q.name", JOINED, "", "plans q"),
+    "several": ("q.tier, q.name", JOINED, "", "plans q"),
+    "dates and truth values": ("q.since, q.old", JOINED, "", "plans q"),
+    "an expression": ("q.tier || '!', q.plan > 2", JOINED, "", "plans q"),
+    "a condition on them": ("q.name, q.tier", JOINED, "q.tier = 'lo'", "plans q"),
+    "a condition on people": ("q.name", JOINED, "p.km < 5", "plans q"),
+    "a subquery": ("q.name", "people p JOIN (SELECT * FROM plans WHERE tier = 'hi') q ON p.plan = q.plan", "", None),
+    "in ON": ("q.name", "people p JOIN plans q ON p.plan = q.plan AND q.tier = 'hi'", "", None),
+    "a comma": ("q.name", "people p, plans q", "p.plan = q.plan AND q.tier = 'hi'", None),
+    "a column of people": ("p.plan", JOINED, "", "(SELECT plan FROM plans) p"),
+    "inside": ("s.t", f"(SELECT p.*, upper(q.tier) AS t FROM {JOINED}) s", "",
+               "(SELECT upper(tier) AS t FROM plans) s"),
+    "constants": ("c.l", "people JOIN (VALUES (1, 'x'), (7, 'y'), (2, NULL)) c(plan, l) USING (plan)", "",
+                  "(VALUES ('x'), ('y'), (NULL)) c(l)"),
+    "a free relation": ("t.tier, t.n", "people p JOIN (SELECT tier, COUNT(*) AS n, MAX(plan) AS plan FROM plans "
+                        "GROUP BY tier) t ON p.plan = t.plan", "",
+                        "(SELECT tier, COUNT(*) AS n FROM plans GROUP BY tier) t"),
+}  # fmt: skip
+
+
+class TestKeysOfGroups:
+    @pytest.mark.parametrize("name", GROUPS)
+    def test_are_those_of_the_public_table_with_nobody_in_them_or_not(self, name):
+        groups, source, where, public = GROUPS[name]
+        said = f" WHERE {where}" if where else ""
+        answer = asked(f"SELECT {groups}, COUNT(*) AS n FROM {source}{said} GROUP BY ALL")
+        counted = exact(f"SELECT {groups}, COUNT(*) AS n FROM {source}{said} GROUP BY ALL")
+        if public is None:
+            public, where = "plans q", "q.tier = 'hi'"
+        decides = f" WHERE {where}" if where and "km" not in where else ""
+        keys = exact(f"SELECT DISTINCT {groups} FROM {public}{decides}")
+        assert {row[:-1] for row in rows_of(answer)} == set(rows_of(keys))
+        assert len(answer) == len(keys)
+        assert [row for row in rows_of(answer) if row[-1] != "0"] == rows_of(counted)
+
+    def test_are_the_same_whoever_is_in_the_data(self):
+        query = f"SELECT q.name, q.tier, COUNT(*) AS n FROM {JOINED} WHERE km > 50 GROUP BY ALL"
+        nobody = asked(query, people=PEOPLE.iloc[:0])
+        assert nobody[["name", "tier"]].equals(asked(query)[["name", "tier"]])
+        assert nobody["n"].tolist() == [0, 0, 0, 0]
+
+    def test_left_join_has_a_group_of_rows_without_a_match(self):
+        query = (
+            "SELECT COALESCE(q.name, 'none') AS name, COUNT(*) AS n FROM people p LEFT JOIN plans q ON p.plan = q.plan "
+            "AND q.tier = 'hi' GROUP BY 1"
+        )
+        answer = asked(query).set_index("name")["n"]
+        assert answer.to_dict() == {**exact(query).set_index("name")["n"].to_dict(), "tin": 0}
+
+    def test_of_two_tables_are_all_combinations(self):
+        query = (
+            "SELECT q.tier, c.code, COUNT(DISTINCT pid) AS n FROM people JOIN plans q USING (plan) JOIN codes c "
+            "USING (plan) GROUP BY ALL"
+        )
+        answer = asked(query, person="pid", groups=6)
+        assert answer[["tier", "code"]].to_numpy().tolist() == [[t, c] for t in ("hi", "lo") for c in "abc"]
+
+    def test_stand_beside_those_that_are_passed(self):
+        query = f"SELECT km, q.name, COUNT(*) AS n FROM {JOINED} GROUP BY ALL"
+        answer = asked(query, keys={"km": [1, 2]})
+        assert len(answer) == 8
+        assert answer["km"].tolist() == [1] * 4 + [2] * 4
+        assert asked(query, keys=[(1, "gold")])["name"].tolist() == ["gold"]
+        with pytest.raises(ParameterError, match="GROUP BY km needs the public list"):
+            asked(query)
+
+    def test_margins_of_them(self):
+        answer = asked(f"SELECT q.tier, q.name, COUNT(*) AS n FROM {JOINED} GROUP BY ROLLUP (q.tier, q.name)")
+        assert len(answer) == 4 + 2 + 1
+        assert answer["n"].tolist()[-1] == answer["n"].tolist()[:4][0] + sum(answer["n"].tolist()[1:4])
+
+    def test_a_table_without_rows_has_no_groups(self):
+        with pytest.raises(ParameterError, match="plans has no row for GROUP BY that the conditions of the query keep"):
+            asked(f"SELECT q.name, COUNT(*) FROM {JOINED} WHERE q.tier = 'middle' GROUP BY 1")
+
+
+FREE = {
+    "different": "people JOIN (SELECT DISTINCT plan, tier FROM plans) q USING (plan)",
+    "united": "people JOIN (SELECT plan FROM plans UNION SELECT 9) q USING (plan)",
+    "the first": "people WHERE plan IN (SELECT plan FROM plans ORDER BY plan DESC LIMIT 2)",
+    "groups": "people WHERE plan IN (SELECT MAX(plan) FROM plans GROUP BY tier)",
+    "windows": "people JOIN (SELECT plan, ROW_NUMBER() OVER (ORDER BY plan) AS r FROM plans) q ON p_lan(plan, r)",
+    "not in": "people WHERE plan NOT IN (VALUES (1), (9))",
+    "no rows": "people WHERE plan IN (SELECT plan FROM plans WHERE plan > 5 LIMIT 3)",
+    "missing values": "people JOIN (SELECT 1 AS plan, NULL AS x UNION ALL SELECT 2, NULL) q USING (plan) "
+    "WHERE x IS NULL",
+    "a number": "people WHERE plan > (SELECT MIN(plan) FROM plans)",
+    "two public tables": "people JOIN (SELECT plan, COUNT(*) AS n FROM plans JOIN codes USING (plan) GROUP BY plan) q "
+    "USING (plan) WHERE n > 1",
+}  # fmt: skip
+FREE["windows"] = FREE["windows"].replace("p_lan(plan, r)", "people.plan = q.plan WHERE r > 1")
+
+
+class TestFreeRelations:
+    @pytest.mark.parametrize("name", FREE)
+    @pytest.mark.parametrize("unit", [{}, {"person": "pid", "rows": 1}])
+    def test_join_as_tables_do(self, name, unit):
+        query = f"SELECT COUNT(*) AS n FROM {FREE[name]}"
+        assert asked(query, **unit)["n"].tolist() == exact(query)["n"].tolist()
+
+    def test_what_reads_people_is_none(self):
+        with pytest.raises(ParameterError, match="DISTINCT in a subquery"):
+            asked("SELECT COUNT(*) FROM people JOIN (SELECT DISTINCT plan FROM people) q USING (plan)")
+        with pytest.raises(ParameterError, match="LIMIT in a subquery"):
+            asked(
+                "SELECT COUNT(*) FROM plans JOIN (SELECT * FROM plans JOIN people USING (plan) LIMIT 1) q USING (plan)"
+            )
+
+    def test_a_name_of_with_goes_before_a_public_one(self):
+        with pytest.raises(ParameterError, match="exact values never leave the data"):
+            asked("WITH plans AS (SELECT km FROM people) SELECT km FROM plans")
+
+    def test_long_ones_are_refused(self):
+        many = pd.DataFrame({"plan": range(1001)})
+        with pytest.raises(ParameterError, match="gives 1,001 rows here, and 1,000 at most"):
+            asked("SELECT COUNT(*) FROM people WHERE plan IN (SELECT DISTINCT plan FROM many)", public={"many": many})
+        values = ", ".join(f"({at})" for at in range(201))
+        with pytest.raises(ParameterError, match="VALUES has up to 200 rows"):
+            asked(f"SELECT COUNT(*) FROM people WHERE plan IN (VALUES {values})")
+
+
+class TestRows:
+    """Without person=, each row is one person's, and finds one row of a public table at most."""
+
+    @pytest.mark.parametrize(
+        "relation",
+        [
+            JOINED,
+            "plans q JOIN people USING (plan)",
+            "people p LEFT JOIN plans q ON p.plan = q.plan AND p.km > 10",
+            "people p, plans q WHERE p.plan = q.plan",
+            "people WHERE plan NOT IN (SELECT plan FROM codes)",
+            "people p WHERE EXISTS (SELECT 1 FROM codes c WHERE c.plan = p.plan AND c.code < 'c')",
+            "(SELECT p.* FROM people p JOIN plans USING (plan)) p LEFT JOIN plans q ON q.plan = p.km",
+        ],
+    )
+    def test_of_one_person_change_what_is_paid_for(self, relation):
+        query = f"SELECT COUNT(*) AS n, AVG(km) AS m FROM {relation}"
+
+        def ask(people, eps=1):
+            return asked(query, eps=eps, bounds={"km": (0, 50)}, people=people)
+
+        assert ask(PEOPLE, EXACT)["n"].tolist() == exact(query)["n"].tolist()
+        for at in (0, 7, 30):
+            rest = PEOPLE.drop(index=at)
+            assert loss_between(ask, PEOPLE, rest) <= 1 + 1e-6
+            assert loss_between(ask, rest, PEOPLE) <= 1 + 1e-6
+
+    @pytest.mark.parametrize(
+        ("relation", "said"),
+        [
+            ("people JOIN codes USING (plan)", "codes has up to 2 rows that are alike in what the join compares"),
+            ("people JOIN plans ON km > 3", "plans has up to 4 rows"),
+            ("people, plans", "plans has up to 4 rows"),
+            ("people a JOIN people b USING (pid)", "unless it is known who a person is"),
+            ("people WHERE plan IN (SELECT plan FROM people)", "unless it is known who a person is"),
+            ("(SELECT km FROM people UNION ALL SELECT km FROM people)", "unless it is known who a person is"),
+            ("(SELECT plan FROM people UNION ALL SELECT plan FROM plans)", "whose they are would be lost"),
+            ("plans SEMI JOIN people USING (plan)", "write the table of people first"),
+        ],
+    )
+    def test_that_could_count_twice_are_refused(self, relation, said):
+        with pytest.raises(ParameterError, match=said):
+            asked(f"SELECT COUNT(*) FROM {relation}")
+
+    def test_of_declared_people_are_none(self):
+        people = PEOPLE.dprisk.declare(person="pid")
+        with pytest.raises(ParameterError, match="unless it is known who a person is"):
+            asked(f"SELECT COUNT(*) FROM {JOINED}", people=people)
+
+    def test_are_counted_and_read_in_one_state(self):
+        con = duckdb.connect()
+        con.execute("CREATE TABLE people AS SELECT * FROM PEOPLE; CREATE TABLE plans AS SELECT * FROM PLANS")
+        before = pdrisk._sql.Sources.check_readable
+
+        def check_readable(sources, source):
+            before(sources, source)
+            con.execute("INSERT INTO plans SELECT * FROM plans")
+
+        query = "SELECT COUNT(*) AS n FROM people JOIN plans USING (plan)"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pdrisk._sql.Sources, "check_readable", check_readable)
+            answer = pdrisk.sql(query, con, eps=EXACT, public=["plans"])
+        assert answer["n"].tolist() == exact(query)["n"].tolist()
+        assert con.execute("SELECT COUNT(*) FROM plans").fetchone() == (8,)
+
+
+WHOLE = [
+    "SELECT name, COUNT(*) AS n FROM plans GROUP BY name ORDER BY name",
+    "SELECT * FROM plans ORDER BY plan",
+    "SELECT DISTINCT tier FROM plans ORDER BY tier LIMIT 1",
+    "SELECT q.name, c.code FROM plans q LEFT JOIN codes c USING (plan) ORDER BY ALL",
+    "WITH t AS (SELECT plan, code FROM codes) SELECT code, MAX(plan) AS m FROM t GROUP BY code ORDER BY code",
+    "SELECT tier, ROW_NUMBER() OVER (ORDER BY plan) AS r FROM plans ORDER BY r",
+    "SELECT plan FROM plans UNION ALL SELECT 9 ORDER BY plan",
+    "SELECT plan FROM plans WHERE plan > (SELECT AVG(plan) FROM codes) ORDER BY plan",
+]
+
+
+class TestQueriesOfNobody:
+    @pytest.mark.parametrize("query", WHOLE)
+    def test_are_answered_exactly_and_cost_nothing(self, query, tmp_path):
+        with pdrisk.Ledger(tmp_path / "l.db", dataset="d", eps=1) as ledger:
+            answer = asked(query, eps=None)
+            assert ledger.remaining().eps == 1
+        assert rows_of(answer.astype(object)) == rows_of(exact(query).astype(object))
+        assert list(answer.columns) == list(exact(query).columns)
+        assert pdrisk.explain(answer).startswith("Rows of public tables, without noise: nobody is in them")
+
+    def test_of_a_dataset(self):
+        d = pdrisk.Dataset(PEOPLE, person="pid", public=PUBLIC)
+        assert d.sql("SELECT COUNT(*) AS n FROM plans", eps=1)["n"].tolist() == [4]
+
+    def test_of_a_table_that_declares_people_are_refused(self):
+        with pytest.raises(ParameterError, match="passed as public declares person="):
+            asked("SELECT * FROM plans", public={"plans": PEOPLE.dprisk.declare(person="pid")})
+
+    @pytest.mark.parametrize("query", ["SELECT 1", "SELECT * FROM (VALUES (1), (2))"])
+    def test_of_nothing_stay_refused(self, query):
+        with pytest.raises(ParameterError, match="there is no FROM"):
+            asked(query)
+
+    def test_with_people_are_paid(self):
+        query = "SELECT name FROM plans WHERE plan IN (SELECT plan FROM people)"
+        with pytest.raises(ParameterError, match="over noisy values are refused"):
+            asked(query)
+
+
+@needs_server
+def test_rows_on_postgres():
+    with database() as url, connected(url) as con:
+        con.execute("CREATE TABLE people (pid int, plan int, km int)")
+        con.execute("CREATE TABLE plans (plan int, name text, since date)")
+        con.execute("INSERT INTO people VALUES (1, 1, 5), (2, 2, 6), (3, NULL, 7), (4, 8, 8)")
+        con.execute("INSERT INTO plans VALUES (1, 'gold', '2020-01-01'), (2, 'tin', NULL), (3, NULL, '2021-01-01')")
+        con.commit()
+
+        def ask(query):
+            return pdrisk.sql(query, con, eps=EXACT, public=["plans"]).to_numpy(dtype=object).tolist()
+
+        grouped = ask("SELECT q.name, COUNT(*) AS n FROM people p LEFT JOIN plans q ON p.plan = q.plan GROUP BY q.name")
+        assert [[None if pd.isna(name) else name, n] for name, n in grouped] == [["gold", 1], ["tin", 1], [None, 2]]
+        assert ask("SELECT COUNT(*) FROM people WHERE plan IN (SELECT MAX(plan) FROM plans WHERE plan < 3)") == [[1]]
+        values = "(VALUES (1, 'x', DATE '2020-01-01'), (8, NULL, NULL)) v(plan, l, d)"
+        assert ask(f"SELECT v.l, COUNT(*) FROM people p JOIN {values} ON p.plan = v.plan GROUP BY v.l")[0] == ["x", 1]
+        assert ask("SELECT COUNT(*) FROM people JOIN (VALUES (1), (2)) v ON column1 = plan") == [[2]]
+        assert ask("SELECT name FROM plans ORDER BY plan LIMIT 1") == [["gold"]]
+        with pytest.raises(ParameterError, match="plans has up to 3 rows"):
+            ask("SELECT COUNT(*) FROM people CROSS JOIN plans")
