@@ -486,7 +486,8 @@ class TestElsewhere:
     @pytest.mark.slow
     def test_spark(self, con):
         spark = session()
-        spark.createDataFrame(con.table("stays").df().convert_dtypes()).createOrReplaceTempView("stays")
+        rows, types = con.execute("SELECT * FROM stays").fetchall(), "pid INT, g INT, a DATE, b DATE, t TIMESTAMP_NTZ"
+        spark.createDataFrame(rows, types).createOrReplaceTempView("stays")
         for query, options in ELSEWHERE.items():
             assert_as_duckdb(ask(query, spark, **options), query, options, con)
 
