@@ -99,6 +99,10 @@ class TestKeysOfGroups:
         )
         answer = asked(query).set_index("name")["n"]
         assert answer.to_dict() == {**exact(query).set_index("name")["n"].to_dict(), "tin": 0}
+        tiers = query.replace("q.name", "q.tier")  # of which no row of the table lacks one
+        answer = asked(tiers).set_index("name")["n"]
+        assert answer.to_dict() == {**exact(tiers).set_index("name")["n"].to_dict(), "lo": 0}
+        assert answer["none"] > 0
 
     def test_of_two_tables_are_all_combinations(self):
         query = (
@@ -107,6 +111,15 @@ class TestKeysOfGroups:
         )
         answer = asked(query, person="pid", groups=6)
         assert answer[["tier", "code"]].to_numpy().tolist() == [[t, c] for t in ("hi", "lo") for c in "abc"]
+
+    def test_of_an_expression_over_two_tables_are_to_be_passed(self):
+        query = (
+            "SELECT q.tier || c.code AS both, COUNT(DISTINCT pid) AS n FROM people JOIN plans q USING (plan) "
+            "JOIN codes c USING (plan) GROUP BY 1"
+        )
+        with pytest.raises(ParameterError, match="GROUP BY both needs the public list"):
+            asked(query, person="pid", groups=6)
+        assert len(asked(query, person="pid", groups=6, keys=["hia", "hib", "loc"])) == 3
 
     def test_stand_beside_those_that_are_passed(self):
         query = f"SELECT km, q.name, COUNT(*) AS n FROM {JOINED} GROUP BY ALL"
