@@ -84,6 +84,36 @@ def test_clamping_moves_no_record_that_the_filter_keeps():
     assert listed_ends([1, "a"]) == ()
 
 
+class TestNames:
+    """A dict of bounds names a column, an expression by its text, or the alias of a mean or the like, rounded or not."""
+
+    @pytest.mark.parametrize(
+        ("select", "bounds", "expected"),
+        [
+            ("ROUND(AVG(x)) AS a", {"a": (0, 90)}, (0, 90)),
+            ("ROUND(AVG(x), 1) AS a", {"A": (0, 90)}, (0, 90)),
+            ("CAST(ROUND(MEDIAN(x)) AS INTEGER) AS a", {"a": (0, 90)}, (0, 90)),
+            ("AVG(x) AS a", {"a": (0, 90)}, (0, 90)),
+            ("AVG(x) AS a", {"a": (0, 90), "x": (0, 80)}, (0, 80)),
+            ("AVG(x * 2)", {"x*2": (0, 180)}, (0, 180)),
+            ("AVG(x * 2)", {"(X * 2)": (0, 180)}, (0, 180)),
+            ("AVG(x * (age + 1)) AS a", {"x * (age + 1)": (0, 9000), "a": (0, 1)}, (0, 9000)),
+            ("AVG(x) AS age", {"x": (0, 90), "age": (0, 1)}, (0, 90)),
+        ],
+    )
+    def test_of_bounds(self, con, select, bounds, expected):
+        assert line(f"SELECT {select} FROM t", con, bounds=bounds).bounds == expected
+
+    @pytest.mark.parametrize(
+        ("select", "bounds"),
+        [("SUM(x) AS a", {"a": (0, 90)}), ("AVG(x) + 1 AS a", {"a": (0, 90)}), ("AVG(x * 2)", {"x * 3": (0, 180)}),
+         ("AVG(x) AS age", {"age": (0, 90)})],
+    )  # fmt: skip
+    def test_that_are_none(self, con, select, bounds):
+        with pytest.raises(ParameterError, match="needs (the )?bounds"):
+            pdrisk.sql(f"SELECT {select} FROM t", con, eps=1, bounds=bounds)
+
+
 class TestFrames:
     """``where=`` of frames and Datasets gives the bounds that SQL gives, and the same numbers."""
 

@@ -19,7 +19,7 @@ from pdrisk._sql.noisy.uncut import arithmetic
 from pdrisk._sql.relations.group_by_person import positional
 from pdrisk._sql.relations.group_keys import Grouping, typed_key
 from pdrisk._sql.relations.row_scope import Condition, Relation, Rows, condition, named, within_where
-from pdrisk._sql.select.argument_bounds import bounds_of_argument
+from pdrisk._sql.select.argument_bounds import bounds_of_argument, name_in, unrounded
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES, Asked, asked, asked_of_two, check_dates
 from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import TYPES, Expression, lowered, number
@@ -267,9 +267,7 @@ class Answers:
         is_key = different and value is not None
         if is_key and value is not None:
             self._check_key(value, heading(call))
-        one = asked(
-            call, value, kept, lambda: self._bounds(call, node, value, self._alias(original, node), kind), is_key
-        )
+        one = asked(call, value, kept, lambda: self._bounds(call, node, value, self._alias(original), kind), is_key)
         if one.statistic.bounded:
             check_dates(heading(call), one.universe, kind)
         if isinstance(one.universe, Days):
@@ -309,18 +307,17 @@ class Answers:
         first, second = map(heading, nodes)
         return self._noted(Noted(one, call, values[0], filtered, first, values[1], second))
 
-    def _alias(self, call: Call, node: Node | None) -> str:
-        """Alias in SELECT of an aggregate that lies in the range of its values, if an expression computes these."""
-        if isinstance(node, Column) or not _within_range(call):
-            return ""
-        alias = next((lowered(alias) for item, alias in self.select.items if item is call), "")
-        return alias if alias not in (lowered(label) for label, _ in self.relation.columns) else ""
+    def _alias(self, call: Call) -> str:
+        """Alias in SELECT of an aggregate that lies in the range of its values, rounded or not."""
+        alias = next((lowered(alias) for item, alias in self.select.items if unrounded(item) is call), "")
+        known = [lowered(label) for label, _ in self.relation.columns]
+        return alias if _within_range(call) and alias not in known else ""
 
     def _bounds(
         self, call: Call, node: Node | None, value: Expression | None, alias: str = "", kind: str = NUMBER
     ) -> tuple[Universe, Source]:
-        if isinstance(self.bounds, Mapping) and alias in self.bounds:
-            return self.bounds[alias], "given"
+        if isinstance(self.bounds, Mapping) and (name := name_in(self.bounds, node, alias)) is not None:
+            return self.bounds[name], "given"
         return bounds_of_argument(call, node, value, self.bounds, self.relation.source, kind)
 
     def _noted(self, noted: Noted) -> int:

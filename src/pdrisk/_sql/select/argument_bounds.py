@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from pdrisk._core.universe import Days, Universe
 from pdrisk._model.asked_groups import Source
 from pdrisk._model.kinds import NUMBER, TIME, TRUTH
 from pdrisk._model.missing_arguments import missing_argument
-from pdrisk._model.nodes import Call, Column, Node
+from pdrisk._model.nodes import Call, Cast, Column, Node
 from pdrisk._model.query import UNIT, written
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading
@@ -16,7 +17,9 @@ from pdrisk._sql.syntax.pieces import Expression, lowered
 from pdrisk._sql.tables.source import Source as Table
 from pdrisk.errors import ParameterError
 
-__all__ = ["bounds_of_argument"]
+__all__ = ["bounds_of_argument", "name_in", "unrounded"]
+
+ROUNDING: Final = ("round", "floor", "ceil", "ceiling", "trunc")
 
 
 def bounds_of_argument(
@@ -78,6 +81,33 @@ def bounds_of_argument(
         "declare them with df.dprisk.declare(bounds=...).",
         "" if AGGREGATES[call.name].private else "bounds",
     )
+
+
+def unrounded(item: object) -> object:
+    """What a ROUND, FLOOR, CEIL or CAST at the top of an item of SELECT is of; else the item."""
+    if isinstance(item, Cast):
+        return unrounded(item.operand)
+    return unrounded(item.arguments[0]) if isinstance(item, Call) and item.name in ROUNDING else item
+
+
+def name_in(given: Mapping[str, Universe], node: Node | None, alias: str) -> str | None:
+    """By which name a caller's dict has the bounds of an argument: its text, or the alias of the aggregate.
+
+    None if it has none, and for a column whose own name stands there.
+    """
+    if isinstance(node, Column) and lowered(node.name) in given:
+        return None
+    if node is not None and not isinstance(node, Column):
+        said = _plain(heading(node))
+        if (name := next((name for name in given if _plain(name) == said), None)) is not None:
+            return name
+    return alias if alias in given else None
+
+
+def _plain(expression: str) -> str:
+    """The text of an expression without spaces and parentheses around all of it."""
+    text = lowered("".join(expression.split()))
+    return text[1:-1] if text.startswith("(") and text.endswith(")") and text.count("(") == 1 else text
 
 
 def _evident(
