@@ -114,6 +114,12 @@ class TestNames:
             pdrisk.sql(f"SELECT {select} FROM t", con, eps=1, bounds=bounds)
 
 
+def test_groups_of_a_session_are_passed_over_without_any(con):
+    query, own = "SELECT AVG(x) AS a FROM t", {"person": "age", "rows": 2, "bounds": (0, 100), "risk_columns": True}
+    plain, told = (pdrisk.sql(query, con, eps=50, **own, **more) for more in ({}, {"groups": 3}))
+    assert told["a_high"][0] - told["a_low"][0] == pytest.approx(plain["a_high"][0] - plain["a_low"][0], rel=0.1)
+
+
 class TestFrames:
     """``where=`` of frames and Datasets gives the bounds that SQL gives, and the same numbers."""
 

@@ -313,8 +313,7 @@ def answered(
             if success is not None and plan.queries:
                 eps = eps_for(success, [each.query for each in plan.queries])
                 plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
-        grouped = any(each.groups for each in plan.queries)
-        check_units(people, [each.query.unit for each in plan.queries], grouped)
+        check_units([each.query.unit for each in plan.queries])
         warn_of_selected(plan.statements)
         if is_preview:
             return previewed(plan.statements, ledger, size)

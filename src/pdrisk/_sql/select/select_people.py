@@ -281,19 +281,14 @@ def unit_of(
     return unit
 
 
-def check_units(asked: PeopleAsked, units: Sequence[Unit], grouped: bool) -> None:
-    """Refuse several queries that protect different units, and groups= without groups.
+def check_units(units: Sequence[Unit]) -> None:
+    """Refuse several queries that protect different units.
 
     Parameters
     ----------
-    asked : PeopleAsked
     units : sequence of Unit
         One for each query.
-    grouped : bool
-        Whether any of them has groups.
     """
-    if asked.groups is not None and not grouped:
-        raise ParameterError("groups= says in how many groups of GROUP BY a person counts: write it, or leave it out.")
     different = dict.fromkeys(
         unit.name if unit.per_person is None else f'{unit.name} (per_person="{unit.per_person}")' for unit in units
     )
