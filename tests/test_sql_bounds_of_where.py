@@ -85,7 +85,7 @@ def test_clamping_moves_no_record_that_the_filter_keeps():
 
 
 class TestNames:
-    """A dict of bounds names a column, an expression by its text, or the alias of a mean or the like, rounded or not."""
+    """Bounds are named by a column, by the text of an expression, or by the alias of a mean, rounded or not."""
 
     @pytest.mark.parametrize(
         ("select", "bounds", "expected"),
@@ -110,7 +110,7 @@ class TestNames:
          ("AVG(x) AS age", {"age": (0, 90)})],
     )  # fmt: skip
     def test_that_are_none(self, con, select, bounds):
-        with pytest.raises(ParameterError, match="needs (the )?bounds"):
+        with pytest.raises(ParameterError, match=r"needs (the )?bounds"):
             pdrisk.sql(f"SELECT {select} FROM t", con, eps=1, bounds=bounds)
 
 
