@@ -198,7 +198,7 @@ class SeriesAccessor(Hinting):
         """
         frame, name = self._frame()
         labels = [each.label for each in judged_statistics(statistics)]
-        return frame.dprisk._answers_of(name, list(statistics), pd.Index(labels, name="statistic"), self._own(options))
+        return frame.dprisk._answers_of(name, list(statistics), ("statistic", labels), self._own(options))
 
     @with_options
     def describe(self, **options: Unpack[Options]) -> pd.DataFrame:

@@ -93,9 +93,7 @@ class Statistics(DisclosureViews):
         if not isinstance(q, list | tuple | np.ndarray | pd.Index | pd.Series) or getattr(q, "ndim", 1) == 0:
             return self._answer(column, ("quantile", {"q": q}), options)
         listed = list(islice(q, MOST_STATISTICS + 1))  # which is refused as too many, however long it is
-        return self._answers_of(
-            column, [("quantile", {"q": each}) for each in listed], pd.Index(listed, name="q"), options
-        )
+        return self._answers_of(column, [("quantile", {"q": each}) for each in listed], ("q", listed), options)
 
     @with_options
     def min(self, column: Hashable, bounds_reached: bool = False, **options: Unpack[Options]) -> Answer:
@@ -326,12 +324,15 @@ class Statistics(DisclosureViews):
 
         return self._answers(lines, asked, pd.MultiIndex.from_tuples(pairs, names=["x", "y"]))
 
-    def _answers_of(self, column: Hashable, specs: Sequence[object], level: pd.Index, options: Options) -> pd.DataFrame:
+    def _answers_of(
+        self, column: Hashable, specs: Sequence[object], level: tuple[str, Sequence[Hashable]], options: Options
+    ) -> pd.DataFrame:
         """Several statistics of one column, told apart by an index level of their own."""
         if not specs:
-            raise ParameterError(f"{level.name} lists nothing: pass one at least.")
+            raise ParameterError(f"{level[0]} lists nothing: pass one at least.")
         asked, wanted = self._request(options), statistics(list(specs))
-        return self._answers(lambda frame: judged_lines(frame, column, wanted, asked, joint=True), asked, level)
+        labels = pd.Index(list(level[1]), name=level[0])
+        return self._answers(lambda frame: judged_lines(frame, column, wanted, asked, joint=True), asked, labels)
 
     def _answers(
         self,
