@@ -90,12 +90,11 @@ FROM = {
         "which is public, by whether somebody is in",
     ),
     "semi of a public table": ("codes p SEMI JOIN stays USING (pid)", "which is public, by whether somebody is in"),
-    "public in people": (
-        "codes p WHERE p.pid NOT IN (SELECT pid FROM stays)",
+    "public in people": ("codes p WHERE p.pid NOT IN (SELECT pid FROM stays)", "EXCEPT over noisy values are refused"),
+    "public kept by people": (
+        "codes p ANTI JOIN stays s ON p.pid = s.pid",
         "which is public, by whether somebody is in",
     ),
-    "public alone": ("codes p", "is public: ask it without pdrisk"),
-    "public with public": ("codes p JOIN codes q USING (code)", "all of it is public"),
     "a key of the optional side": (
         "(SELECT s.pid FROM patients p LEFT JOIN stays s USING (pid)) q JOIN patients p USING (pid)",
         NOT_ON_PEOPLE,
