@@ -185,6 +185,8 @@ OTHERS = "which may look at other records"
 REFUSED = {
     "day.dt.weekday == 0": f"`dt.weekday`, {COMPUTE}",
     "region.str.upper() == 'A'": f"`str.upper`, {COMPUTE}",
+    "region.str.startwith('A')": "`str.startwith`, which filters do not have. Did you mean 'startswith'?",
+    "day.dt.mont == 1": "`dt.mont`, which filters do not have. Did you mean 'month'?",
     "region.str.contains('a.b')": "regular expression, of which filters have none: write regex=False",
     "region.str.contains('a', case=False)": "`str.contains` takes one text, which is looked for as it stands",
     "region.str.contains('a', regex=True)": "`str.contains` takes one text, which is looked for as it stands",

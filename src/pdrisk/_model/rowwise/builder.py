@@ -106,7 +106,9 @@ def not_offered(name: str, row_wise: bool) -> str:
     if name in OF_TIMES:
         return f"it uses `{name}`, which filters do not have. {OF_TIMES[name]}."
     if row_wise:
-        return f"it uses `{name}`, which filters do not have. {IN_FRAME}."
+        kind, _, own = name.rpartition(".")
+        question = misspelt(own, BEHIND[kind]) if kind in BEHIND else ""
+        return f"it uses `{name}`, which filters do not have.{question or f' {IN_FRAME}.'}"
     if question := misspelt(name, METHODS):
         return f"it uses `{name}`, which filters do not have.{question}"
     return f"it uses `{name}`, which may look at other records. {WHY}. {INSTEAD}."

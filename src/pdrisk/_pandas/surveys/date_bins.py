@@ -61,9 +61,10 @@ def dates_in_bins(bins: object, span: Days | None, *, given: bool) -> DateBins:
             raise ParameterError(f'bins="{name}" divides the bounds, which are missing: pass bounds=(first, last).')
         first, last = (pd.Timestamp(moment(days, times=True)) for days in (span.lo, span.hi))
         return DateBins(_periods(name, first, last), clamps=True)
+    edges = _edges(bins)
     if given:
         raise ParameterError("edges say the range themselves: leave bounds out, or pass bins='month'.")
-    return DateBins(_edges(bins), clamps=False)
+    return DateBins(edges, clamps=False)
 
 
 def _periods(name: str, first: pd.Timestamp, last: pd.Timestamp) -> tuple[pd.Timestamp, ...]:

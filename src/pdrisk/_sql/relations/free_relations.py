@@ -8,13 +8,14 @@ from typing import Any, Final
 
 import pandas as pd
 
-from pdrisk._model.kinds import DATE, NUMBER, TIME, TRUTH
+from pdrisk._model.kinds import NUMBER
 from pdrisk._model.nodes import Cast, Constant, Node
 from pdrisk._relations.plan import OneRow, Selection, United
 from pdrisk._sql.relations.group_by_person import aggregates_rows
 from pdrisk._sql.relations.row_numbers import has_windows
 from pdrisk._sql.relations.row_scope import Relation, column_of
 from pdrisk._sql.syntax.headings import unique
+from pdrisk._sql.syntax.pieces import TYPES
 from pdrisk._sql.syntax.tree import Nothing, Select, Union
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
@@ -28,7 +29,6 @@ SOMETHING: Final = {
     "BIGINT": 0, "DOUBLE": 0.5, "BOOLEAN": True, "VARCHAR": "", "DATE": datetime.date(2000, 1, 1),
     "TIMESTAMP": datetime.datetime(2000, 1, 1),
 }  # fmt: skip
-TYPES: Final = {NUMBER: "DOUBLE", TRUTH: "BOOLEAN", DATE: "DATE", TIME: "TIMESTAMP"}
 
 
 def is_answered_first(select: Select) -> bool:
