@@ -141,6 +141,10 @@ class TestDates:
             "2024-01-01 to 2024-07-01", "2024-07-01 to 2025-01-01",
         ]  # fmt: skip
 
+    def test_a_last_day_that_begins_a_month_has_its_month(self):
+        table = people().dprisk.hist("day", bins="month", bounds=("2024-01-15", "2024-03-01"), **SURE)
+        assert table.index.strftime("%Y-%m").tolist() == ["2024-01", "2024-02", "2024-03"]
+
     def test_within_declared_bounds(self):
         d = pdrisk.Dataset(people(), bounds={"day": YEAR})
         same = people().dprisk.hist("day", bins="month", bounds=YEAR, **SURE)

@@ -172,6 +172,14 @@ class TestMethods:
         assert selected_rows(frame, found).tolist() == [True, False, False, True]
         assert judged(found.text, frame, lambda: GIVEN).canonical == found.canonical
 
+    def test_a_text_from_python_is_not_told_by_the_spelling(self):
+        frame = pd.DataFrame({"x": ["a.b", "ab"]})
+        texts = {
+            judged("x.str.contains(@part, regex=False)", frame, lambda part=part: {"part": part}).text
+            for part in ("a.b", "ab")
+        }
+        assert texts == {"x.str.contains(@part, regex=False)"}
+
     def test_every_column_of_a_survey(self):
         for column, call in itertools.product(FRAME.columns, ("isna()", "notna()")):
             if "odd" not in column or pd.__version__ >= "3":
