@@ -444,7 +444,7 @@ SELECT COUNT(*) FROM people WHERE id = (SELECT MIN(id) FROM (SELECT id, row_numb
 PIVOT people ON region USING COUNT(*)
 SELECT (TABLE people)
 SELECT COUNT(*) FROM people WHERE (age, id) > (SELECT 1, 2)
-SELECT COUNT(*) FROM people WHERE age > (SELECT MAX(x) FROM (VALUES (1)) v(x))
+SELECT COUNT(*) FROM people WHERE age > (SELECT MAX(x) FROM (VALUES ((SELECT age FROM people LIMIT 1))) v(x))
 """.strip().splitlines()
 
 

@@ -110,6 +110,7 @@ class Answers:
     def __post_init__(self) -> None:
         named = {lowered(alias): item for item, alias in self.select.items if alias and not isinstance(item, Star)}
         self.aliases: Mapping[str, Node] = named
+        self.alias_of = {id(unrounded(item)): alias for alias, item in reversed(named.items())}  # by identity
         self.rows = Rows(self.relation, named)
         self.plain_rows = Rows(self.relation, {})
         self.places: dict[Asked, int] = {}
@@ -309,9 +310,9 @@ class Answers:
 
     def _alias(self, call: Call) -> str:
         """Alias in SELECT of an aggregate that lies in the range of its values, rounded or not."""
-        alias = next((lowered(alias) for item, alias in self.select.items if unrounded(item) is call), "")
-        known = [lowered(label) for label, _ in self.relation.columns]
-        return alias if _within_range(call) and alias not in known else ""
+        alias = self.alias_of.get(id(call), "")
+        is_column = any(lowered(label) == alias for label, _ in self.relation.columns) if alias else False
+        return alias if _within_range(call) and not is_column else ""
 
     def _bounds(
         self, call: Call, node: Node | None, value: Expression | None, alias: str = "", kind: str = NUMBER

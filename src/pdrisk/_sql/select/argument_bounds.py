@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Final
 
@@ -107,7 +108,12 @@ def name_in(given: Mapping[str, Universe], node: Node | None, alias: str) -> str
 def _plain(expression: str) -> str:
     """The text of an expression without spaces and parentheses around all of it."""
     text = lowered("".join(expression.split()))
-    return text[1:-1] if text.startswith("(") and text.endswith(")") and text.count("(") == 1 else text
+    while text.startswith("(") and text.endswith(")"):
+        depths = itertools.accumulate({"(": 1, ")": -1}.get(letter, 0) for letter in text[:-1])
+        if not all(depths):  # the first one is closed before the end
+            break
+        text = text[1:-1]
+    return text
 
 
 def _evident(

@@ -32,6 +32,7 @@ from pdrisk._model.arguments import (
 from pdrisk._model.asked_groups import Source
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, number_advice
 from pdrisk._model.nodes import Call, Cast, Constant, Node, Noisy, Operation, below
+from pdrisk._model.plain import are_dates
 from pdrisk._model.weights import interval_of_weights
 from pdrisk._sql.syntax.pieces import RANGED, Expression
 from pdrisk._sql.syntax.tree import Scalar
@@ -295,7 +296,7 @@ def _options(call: Call, kind: Aggregate, used: int) -> dict[str, Scalar]:
 def _constant(function: str, option: str, node: Node) -> Scalar:
     match node:
         case Constant(value) if not isinstance(node, Noisy):
-            if isinstance(value, str | datetime.date) and option not in ("lo", "hi"):
+            if isinstance(value, str | datetime.date) and not (option in ("lo", "hi") and are_dates([value])):
                 raise ColumnTypeError(f"{option} of {function} must be a number, not a text or date.")
             return value
         case Cast(Constant(str() as value), to) if option in ("lo", "hi") and to.upper() in ("DATE", "TIMESTAMP"):
