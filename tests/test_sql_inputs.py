@@ -104,8 +104,11 @@ class TestTypes:
         con = table(sql_type)
         con.execute("INSERT INTO t (i) VALUES (1), (2)")
         assert pdrisk.sql("SELECT COUNT(x), COUNT(*) FROM t", con, eps=1).iloc[0].tolist() == [0, 2]
-        with pytest.raises(pdrisk.ColumnTypeError, match="needs numbers, but its argument holds"):
+        said = "are numbers, but it holds dates" if sql_type == "DATE" else "needs numbers, but its argument holds"
+        with pytest.raises(pdrisk.ColumnTypeError, match=said):
             pdrisk.sql("SELECT AVG(x) FROM t", con, eps=1, bounds=(0, 1))
+        with pytest.raises(pdrisk.ColumnTypeError, match="needs numbers, but its argument holds"):
+            pdrisk.sql("SELECT SUM(x) FROM t", con, eps=1, bounds=(0, 1))
 
     def test_texts_that_are_numbers_for_some(self):
         con = table("VARCHAR", "1.5", "x", "", "2", "nan", "inf", None, "1e400")
