@@ -259,7 +259,7 @@ class TestSetsOfPeople:
         [
             ("SELECT COUNT(*) FROM (SELECT x FROM people EXCEPT SELECT x FROM people)", "who a person is"),
             ("SELECT COUNT(*) FROM (SELECT pid, x FROM people EXCEPT SELECT pid, x FROM people)", "one column"),
-            ("SELECT COUNT(*) FROM (SELECT pid FROM people EXCEPT ALL SELECT pid FROM people)", "Leave out ALL"),
+            ("SELECT COUNT(*) FROM (SELECT pid FROM people EXCEPT ALL SELECT pid FROM people)", "leave out ALL"),
             ("SELECT pid FROM people EXCEPT SELECT pid FROM people WHERE x > 3", "public list of its groups"),
             ("SELECT COUNT(*) AS n FROM people EXCEPT SELECT COUNT(*) FROM people", "over noisy values"),
         ],

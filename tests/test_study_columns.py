@@ -123,7 +123,7 @@ class TestRefusals:
     )  # fmt: skip
     def test_the_advice_is_that_of_an_answer(self, values, advice):
         frame = pd.DataFrame({"z": values})
-        for ask in (lambda: run(frame, "z"), lambda: frame.dprisk.mean("z", eps=1, bounds=(0, 1))):
+        for ask in (lambda: run(frame, "z"), lambda: frame.dprisk.sum("z", eps=1, bounds=(0, 1))):
             with pytest.raises(pdrisk.ColumnTypeError, match=f"holds .*{advice}"):
                 ask()
 
