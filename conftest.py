@@ -21,10 +21,12 @@ os.environ.setdefault("PDRISK_SECRET", "of the tests, in the place of the file t
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# Files of few tests that take long: the first, or one process works at them when the others are done.
+LONG = ("test_audit.py", "test_conformance.py", "test_ledger_processes.py", "test_ledger_oracle.py", "test_cli_words.py")
 FEW = 4  # parameters of one test, all of which run by default
 MOST = 2  # of more, so many run, spread evenly over all of them
 
-for name, examples in {"dev": 12, "ci": 40, "nightly": 2000}.items():
+for name, examples in {"dev": 12, "ci": 24, "nightly": 2000}.items():
     settings.register_profile(name, max_examples=examples, deadline=None, derandomize=name != "nightly")
 
 
@@ -97,7 +99,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is slow, unless everything is asked for or a test is named."""
+    """Leave out what is slow, unless everything is asked for or a test is named; what takes long goes first."""
+    items.sort(key=lambda item: item.path.name not in LONG)
     if config.getoption("runslow") or any("::" in argument for argument in config.args):
         return
     rest = config.getoption("rest")

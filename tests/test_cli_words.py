@@ -179,7 +179,7 @@ class TestFiles:
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize("words", COMMANDS, ids=["assess", "study"])
     def test_its_own(self, here, capsys, words):
-        assert [told(capsys, *words)[0] for _ in range(2)] == [0, 0]
+        assert told(capsys, *words)[0] == 0
         (here / "o" / "report.html").unlink()  # as after a run that was stopped
         assert told(capsys, *words)[0] == 0
         assert {*os.listdir("o")} - {"parts", ".pdrisk"} <= {*(here / "o" / ".pdrisk").read_text().split()}

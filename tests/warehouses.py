@@ -44,7 +44,8 @@ def on_duckdb(con, dialect):
 
 def translated(text, dialect):
     """A statement of a dialect in that of DuckDB."""
-    return parsed(text, dialect).transform(lambda node: _as_meant(node, dialect)).sql("duckdb")
+    tree = parsed(text, dialect).transform(lambda node: _as_meant(node, dialect), copy=False)
+    return tree.sql("duckdb", copy=False)
 
 
 def _called(name, *arguments):

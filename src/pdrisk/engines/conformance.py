@@ -169,7 +169,12 @@ def questions(universe: Universe, keys: Sequence[str] | None) -> Iterator[Query]
         yield Query(asked, (SHARE,) * len(asked), groups=groups, reads=reads, has_facts=False)
 
 
-def check(opened: Opened, tables: Sequence[GroupedColumn] = TABLES, universes: Sequence[Universe] = UNIVERSES) -> None:
+def check(
+    opened: Opened,
+    tables: Sequence[GroupedColumn] = TABLES,
+    universes: Sequence[Universe] = UNIVERSES,
+    grouped: Sequence[bool] = (False, True),
+) -> None:
     """Conformance check: asks an engine about adversarial tables and compares what it reads with the definitions.
 
     Parameters
@@ -178,20 +183,22 @@ def check(opened: Opened, tables: Sequence[GroupedColumn] = TABLES, universes: S
         Takes a `GroupedColumn` and a `Query` about it, and returns the `Engine` that reads it.
     tables : sequence of GroupedColumn, optional
     universes : sequence of Universe, optional
+    grouped : sequence of bool, optional
+        Whether questions are asked of all rows (False), by group (True), or both.
 
     Raises
     ------
     AssertionError
         If a reading is wrong; the text names the table, the group, the question and what is wrong.
     """
-    for table, universe, grouped in itertools.product(tables, universes, (False, True)):
+    for table, universe, by_group in itertools.product(tables, universes, grouped):
         rows = list(zip(table.values, table.others, table.groups, strict=True))
         groups = {"all rows": [(value, other) for value, other, _ in rows]}
-        if grouped:
+        if by_group:
             groups = {
                 f"group {key!r}": [(value, other) for value, other, own in rows if own == key] for key in table.keys
             }
-        for query in questions(universe, table.keys if grouped else None):
+        for query in questions(universe, table.keys if by_group else None):
             reading = opened(table, query).read(query)
             for number, (line, summary) in enumerate(zip(query.lines, reading.summaries, strict=True)):
                 needs = line.needs if query.has_facts else query.mechanism(number).draws
