@@ -205,6 +205,14 @@ NESTED = {
     "noisy": lambda n: f"SELECT {'COUNT(*) + ' * n}1 FROM people",
     "noisy functions": lambda n: f"SELECT {'abs(' * n}COUNT(*){')' * n} FROM people",
 }
+JUDGED_ONCE = {
+    "sums": NESTED["noisy"],
+    "signs": lambda n: f"SELECT {'- (1 * ' * n}COUNT(*){')' * n} FROM people",
+    "casts": lambda n: f"SELECT {'CAST(1 + ' * n}COUNT(*){' AS DOUBLE)' * n} FROM people",
+    "functions of sums": lambda n: f"SELECT {'abs(1 - ' * n}COUNT(*){')' * n} FROM people",
+    "cases": lambda n: f"SELECT {'CASE WHEN COUNT(*) > 1 THEN 1 + ' * n}COUNT(*){' END' * n} FROM people",
+    "of a subquery": lambda n: f"SELECT n{' + n * n' * n} AS m FROM (SELECT COUNT(*) AS n FROM people)",
+}
 
 
 class TestDeep:
@@ -217,6 +225,17 @@ class TestDeep:
         found = outcome(lambda: pdrisk.sql(NESTED[name](depth), connection(), eps=1).shape)
         assert "expression_depth" not in str(found)
         assert depth > 40 or found == (1, 1)
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize("name", JUDGED_ONCE)
+    def test_noisy_arithmetic_is_judged_once(self, name):
+        def calls(depth):
+            with cProfile.Profile() as profile:
+                assert pdrisk.sql(JUDGED_ONCE[name](depth), connection(), eps=1).shape == (1, 1)
+            return sum(entry.callcount for entry in profile.getstats())
+
+        calls(1)  # what is loaded once
+        assert calls(12) < 3 * calls(6)  # 64 times as many, if each level judged the next one twice
 
 
 def outcome(work) -> object:

@@ -63,7 +63,7 @@ from pdrisk._sql.syntax.pieces import (
 from pdrisk._sql.syntax.ranges import ANYTHING, Range, hull, listed
 from pdrisk.errors import ParameterError
 
-__all__ = ["TRUNCATED", "Scope", "bucketed", "dated", "text", "truth", "untruncated"]
+__all__ = ["TRUNCATED", "Scope", "bucketed", "calculated", "dated", "text", "truth", "untruncated"]
 
 # Characters; a name used twice in each of n nested subqueries grows as 2**n. What is written out comes on top.
 LONGEST, OF_ONE = 100_000, 200
@@ -184,7 +184,7 @@ def _operation(node: Operation, scope: Scope) -> Expression:
         made = f"COALESCE({', '.join(part.sql for part in parts)})"
         return Expression(made, kind, sql_type, range=_hull(parts))
     if gives(symbol) == NUMBER:
-        return _arithmetic(node, parts)
+        return calculated(node, parts)
     return _comparison(node, parts)
 
 
@@ -238,7 +238,8 @@ def bucketed(value: Node, lo: Node, hi: Node, n: Node) -> Case:
     return Case((*outside, (Operation("<", (value, hi)), place)), Constant(None))
 
 
-def _arithmetic(node: Operation, parts: list[Expression]) -> Expression:
+def calculated(node: Operation, parts: list[Expression]) -> Expression:
+    """Arithmetic of numbers, or of dates and times, by its parts."""
     if any(part.kind in (DATE, TIME, INTERVAL) for part in parts) and len(parts) == 2:
         parts = [dated(part, raw) for part, raw in zip(parts, node.parts, strict=True)]
         pairs = zip(node.parts, parts, strict=True)

@@ -19,12 +19,12 @@ from pdrisk._model.nodes import Cast, Constant, Node, Operation
 from pdrisk._sql.expressions.duckdb_arithmetic import as_double
 from pdrisk._sql.expressions.duckdb_casts import type_of_cast
 from pdrisk._sql.expressions.duckdb_functions import ranged
-from pdrisk._sql.expressions.judged_expressions import text
+from pdrisk._sql.expressions.judged_expressions import calculated, text
 from pdrisk._sql.expressions.scope import Scope
 from pdrisk._sql.syntax.pieces import Expression, case, operation, written_constant
 from pdrisk._sql.syntax.ranges import Range
 
-__all__ = ["arithmetic", "cut", "is_noisy", "shown_column", "tree_of"]
+__all__ = ["arithmetic", "cut", "is_noisy", "shown_column"]
 
 ARITHMETIC: Final = frozenset({"+", "-", "*", "/", "unary -", "unary +"})
 NAME: Final = re.compile(r"'(?:[^']|'')*'|\b[a-z]\d+(?:_\d+)?\b")  # of a column of noisy values; or a text, skipped
@@ -46,53 +46,46 @@ class Uncut:
         self.reads = False
 
     def known(self, node: Node) -> Expression | None:
-        """The uncut number of what is no arithmetic itself, and quotients.
+        """The uncut number of a node, and how it is computed; each node is judged once.
 
-        Those are by what is shown: 0 for a divisor that cannot be.
+        Quotients are by what is shown: 0 for a divisor that cannot be.
         """
         match node:
             case Operation("/", (left, right)):
                 above, below = text(left, self), text(right, self._around)
-                return ranged("/", [above, below]) if {above.kind, below.kind} <= {NUMBER, NOTHING} else None
-            case Operation(symbol, _) if symbol in ARITHMETIC:
-                return None
+                if not {above.kind, below.kind} <= {NUMBER, NOTHING}:
+                    return None
+                return replace(ranged("/", [above, below]), tree=("/", above.tree, _tree(below)))
+            case Operation(symbol, parts) if symbol in ARITHMETIC:
+                own = [text(part, self) for part in parts]
+                found = calculated(node, own)
+                return replace(found, tree=_computed(symbol, own) or ("known", found.double))
             case Cast(operand, to) if not isinstance(operand, Constant) and type_of_cast(to) == "DOUBLE":
                 found = text(operand, self)
-                return as_double(found) if found.kind == NUMBER else None
+                return replace(as_double(found), tree=found.tree) if found.kind == NUMBER else None
         found = text(node, self._around)
-        if not found.uncut:
-            return found
-        self.reads = True
-        return replace(found, sql=found.uncut, uncut="", wide="")
+        self.reads |= bool(found.uncut)
+        uncut = replace(found, sql=found.uncut, uncut="", wide="") if found.uncut else found
+        return replace(uncut, tree=_tree(found))
 
 
 def arithmetic(node: Node, scope: Scope) -> Expression | None:
-    """Arithmetic of noisy values as it is shown, with its uncut number; None of anything else."""
+    """Arithmetic as it is shown, with its uncut number if it has one; None of anything else."""
     if not isinstance(node, Operation) or node.symbol not in ARITHMETIC:
         return None
     uncut = Uncut(scope)
     found = text(node, uncut)
-    if not uncut.reads or found.kind != NUMBER:
-        return None
-    return replace(shown_column(found), tree=tree_of(node, scope))
+    if not uncut.reads:  # judged once more, what is nested would be judged 2**depth times
+        return replace(found, tree=None)
+    return shown_column(found) if found.kind == NUMBER else None
 
 
-def tree_of(node: Node, scope: Scope) -> Any:
-    """How arithmetic is computed, as nested tuples; None where uncut numbers are not all that it is computed of.
+def _tree(found: Expression) -> Any:
+    """How a number is computed, as nested tuples; None where uncut numbers are not all that it is computed of.
 
     ``("+", left, right)`` and the like; ``("column", name)`` for an uncut number of the layer below, ``("number", x)``
     for a constant, ``("known", sql)`` for what is computed without uncut numbers.
     """
-    match node:
-        case Operation("unary -", (part,)):
-            return "-", ("number", 0.0), tree_of(part, scope)
-        case Operation("unary +", (part,)):
-            return tree_of(part, scope)
-        case Operation(symbol, (left, right)) if symbol in ARITHMETIC and _is_of_numbers((left, right), scope):
-            return symbol, tree_of(left, scope), tree_of(right, scope)
-        case Cast(operand, to) if not isinstance(operand, Constant) and type_of_cast(to) == "DOUBLE":
-            return tree_of(operand, scope)
-    found = text(node, scope)
     if found.uncut:
         return found.tree
     if isinstance(found.value, int | float | Decimal) and found.constant:
@@ -100,9 +93,16 @@ def tree_of(node: Node, scope: Scope) -> Any:
     return "known", found.double
 
 
-def _is_of_numbers(parts: Sequence[Node], scope: Scope) -> bool:
-    """Whether arithmetic is that of numbers, and not of dates."""
-    return all(text(part, scope).kind in (NUMBER, NOTHING) for part in parts)
+def _computed(symbol: str, parts: Sequence[Expression]) -> Any:
+    """The tree of arithmetic of numbers; None if it is that of dates."""
+    if any(part.kind not in (NUMBER, NOTHING) for part in parts):
+        return None
+    match [part.tree for part in parts]:
+        case [tree]:
+            return tree if symbol == "unary +" else ("-", ("number", 0.0), tree)
+        case [left, right]:
+            return symbol, left, right
+    raise AssertionError(symbol)
 
 
 def shown_column(uncut: Expression) -> Expression:

@@ -106,7 +106,7 @@ class Expression:
     uncut : str
         Of a noisy number that ``sql`` has as it is shown: the same before it is cut to its range.
     tree : tuple or None
-        How an uncut number is computed, for its interval: see `pdrisk._sql.noisy.uncut.tree_of`.
+        How an uncut number is computed, for its interval: see `pdrisk._sql.noisy.uncut`.
     node : Node or None
         The same over the columns of the source, of a relation's columns and conditions.
     """
