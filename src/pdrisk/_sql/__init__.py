@@ -40,6 +40,7 @@ from pdrisk._sql.tables.server_sources import of_connection
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.no_select import too_deep
 from pdrisk._sql.text.scalars import Scalars
+from pdrisk._sql.together.created import without_create
 from pdrisk._sql.together.noisy_table import answer_table
 from pdrisk._sql.together.preview import checked_size, previewed, without_explain
 from pdrisk._sql.together.selected import warn_of_selected
@@ -105,7 +106,7 @@ def sql(
         ``MEDIAN``, ``QUANTILE_CONT``, ``MIN``, ``MAX``, ``VAR_*``, ``STDDEV_*``, ``CORR``, ``COVAR_*``, ``REGR_SLOPE``,
         or with arguments of their own ``dp_mean(x, eps := 1, lo := 1, hi := 675)`` and the like. Clauses: ``WHERE``,
         ``FILTER``, ``GROUP BY``, ``HAVING``, ``ORDER BY``, ``LIMIT``, row-wise subqueries, CTEs, and with ``person``
-        joins of several tables.
+        joins of several tables. ``CREATE TABLE t AS SELECT ...`` also writes the answer to ``con``, of DuckDB.
     con : DuckDBPyConnection, psycopg.Connection, Engine or Connection of SQLAlchemy, or URL, optional
         Connection to the tables and views. SQLAlchemy reaches DuckDB by duckdb-engine and PostgreSQL by psycopg 3, and
         so does a URL such as ``postgresql://...``. The query is written in the dialect of that database. Without a
@@ -223,8 +224,12 @@ def sql(
     names, public_frames = public_tables(public)
     named = _tables(public_frames, _tables(tables, frames))
     check_one_or_other(named, names)
+    query, new = without_create(query)
     with sources_of(con, named, schema, names) as sources:
-        return answered(
+        connection = sources.connection
+        if new is not None:
+            new.check(connection, curator)
+        answer = answered(
             query, sources, eps=eps, success=success, bounds=bounds, keys=keys, delta=delta,
             least_group=least_group, ledger=ledger, fresh=fresh, params=params, mechanism=mechanism, interval=interval,
             clip=clip, curator=curator, risk_columns=risk_columns, measured=measured, explain=explain, n=n,
@@ -232,6 +237,9 @@ def sql(
                 person, per_person, rows, groups, unit, constant, unit_label, links=checked_links(links, person)
             ),
         )  # fmt: skip
+        if new is not None and not explain:
+            new.write(connection, answer)
+        return answer
 
 
 @contextmanager

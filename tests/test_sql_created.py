@@ -1,0 +1,128 @@
+"""CREATE TABLE AS: noisy answers become tables where they were asked, whole or not at all."""
+
+import duckdb
+import pandas as pd
+import pytest
+import sqlalchemy
+
+import pdrisk
+from pdrisk._sql.together.created import MARK, NewTable
+from pdrisk.errors import ParameterError
+
+QUERY = "SELECT g, COUNT(*) AS n, AVG(x) AS m FROM people GROUP BY g"
+OPTIONS = {"eps": 2, "keys": ["a", "b"], "bounds": {"x": (0, 9)}}
+PEOPLE = "CREATE TABLE people AS SELECT ['a', 'b'][1 + i % 2] AS g, i % 10 AS x FROM range(2000) r (i)"
+
+
+@pytest.fixture
+def con():
+    with duckdb.connect() as own:
+        own.execute(PEOPLE)
+        yield own
+
+
+def tables(con):
+    return sorted(name for (name,) in con.execute("SELECT table_name FROM duckdb_tables()").fetchall())
+
+
+class TestWritten:
+    @pytest.mark.parametrize("words", [
+        "CREATE TABLE out AS ", "create or replace table out as\n", 'CREATE TEMP TABLE "out" AS ',
+        "-- monthly\nCREATE /* new */ TABLE main.out AS ",
+    ])  # fmt: skip
+    def test_what_is_answered(self, con, words):
+        answer = pdrisk.sql(words + QUERY, con, **OPTIONS)
+        assert con.execute("FROM out").fetchall() == [tuple(row) for row in answer.to_numpy().tolist()]
+        assert tables(con) == ["out", "people"]
+        assert con.execute("SELECT count(*) FROM people").fetchone() == (2000,)
+
+    def test_its_label_is_its_comment(self, con):
+        answer = pdrisk.sql("CREATE TABLE out AS " + QUERY, con, **OPTIONS)
+        comment = con.execute("SELECT comment FROM duckdb_tables() WHERE table_name = 'out'").fetchone()[0]
+        assert comment == f"{MARK}\n{pdrisk.explain(answer, 'publication')}"
+
+    def test_in_parentheses_with_params_and_ctes(self, con):
+        query = "CREATE TABLE out AS (WITH old AS (SELECT * FROM people WHERE x >= ?) SELECT COUNT(*) AS n FROM old)"
+        answer = pdrisk.sql(query, con, eps=1, params=[5])
+        assert con.execute("FROM out").fetchall() == [tuple(answer.loc[0])]
+
+    def test_a_frame_in_a_table_of_the_connection(self, con):
+        pdrisk.sql("CREATE TABLE out AS SELECT COUNT(*) AS n FROM f", con, eps=1, f=pd.DataFrame({"a": [1, 2]}))
+        assert tables(con) == ["out", "people"]
+
+    def test_by_sqlalchemy(self, tmp_path):
+        engine = sqlalchemy.create_engine(f"duckdb:///{tmp_path / 'own.db'}")
+        with engine.connect() as made:
+            made.exec_driver_sql(PEOPLE)
+            made.commit()
+        answer = pdrisk.sql("CREATE TABLE out AS " + QUERY, engine, **OPTIONS)
+        assert pd.read_sql("FROM out", engine)["n"].tolist() == answer["n"].tolist()
+
+    def test_it_replaces_its_own(self, con, book):
+        for _ in range(2):
+            answer = pdrisk.sql("CREATE OR REPLACE TABLE out AS " + QUERY, con, ledger=book(eps=4), **OPTIONS)
+            assert con.execute("SELECT n FROM out").fetchall() == [(n,) for n in answer["n"]]
+
+    def test_a_preview_writes_nothing(self, con):
+        preview = pdrisk.sql("CREATE TABLE out AS " + QUERY, con, explain=True, **OPTIONS)
+        assert len(preview) == 2 and tables(con) == ["people"]
+
+
+class TestRefused:
+    """Before anything is paid, and nothing of it stays."""
+
+    @pytest.mark.whole
+    @pytest.mark.parametrize(("words", "options", "said"), [
+        ("CREATE TABLE people AS", {}, "the table cannot be made: .*already exists"),
+        ("CREATE OR REPLACE TABLE people AS", {}, "a table people that pdrisk did not write"),
+        ('CREATE OR REPLACE TABLE "PEOPLE" AS', {}, "a table PEOPLE that pdrisk did not write"),
+        ("CREATE OR REPLACE TABLE seen AS", {}, "the table cannot be made"),
+        ("CREATE TABLE nowhere.out AS", {}, "the table cannot be made"),
+        ("CREATE TABLE IF NOT EXISTS out AS", {}, "IF NOT EXISTS may leave out what was paid for"),
+        ("CREATE TABLE out AS", {"curator": True}, "for all who read it"),
+        ("CREATE VIEW out AS", {}, "answers one SELECT, nothing else, but this is CREATE"),
+        ("EXPLAIN CREATE TABLE out AS", {}, "answers one SELECT, nothing else, but this is CREATE"),
+    ])  # fmt: skip
+    def test_nothing_is_paid(self, con, book, words, options, said):
+        con.execute("CREATE VIEW seen AS FROM people")
+        ledger = book(eps=2)
+        with pytest.raises(ParameterError, match=said):
+            pdrisk.sql(f"{words} {QUERY}", con, ledger=ledger, **OPTIONS, **options)
+        assert ledger.remaining().eps == 2
+        assert tables(con) == ["people"]
+        assert con.execute("SELECT count(*) FROM people").fetchone() == (2000,)
+
+    def test_a_refused_select_makes_no_table(self, con):
+        with pytest.raises(ParameterError):
+            pdrisk.sql("CREATE TABLE out AS SELECT x FROM people", con, eps=1)
+        assert tables(con) == ["people"]
+
+    def test_where_nobody_may_write(self, tmp_path, book):
+        with duckdb.connect(tmp_path / "own.db") as own:
+            own.execute(PEOPLE)
+        ledger = book(eps=2)
+        with (
+            duckdb.connect(tmp_path / "own.db", read_only=True) as own,
+            pytest.raises(ParameterError, match=r"the table cannot be made: .*read-only"),
+        ):
+            pdrisk.sql("CREATE TABLE out AS " + QUERY, own, ledger=ledger, **OPTIONS)
+        assert ledger.remaining().eps == 2
+
+    def test_an_open_transaction_stays_open(self, con):
+        con.execute("BEGIN; CREATE TABLE mine (a INT)")
+        with pytest.raises(ParameterError, match="open transaction"):
+            pdrisk.sql("CREATE TABLE out AS " + QUERY, con, **OPTIONS)
+        con.execute("COMMIT")
+        assert tables(con) == ["mine", "people"]
+
+    def test_without_a_connection(self):
+        with pytest.raises(ParameterError, match="pass it as con"):
+            pdrisk.sql("CREATE TABLE out AS SELECT COUNT(*) FROM f", eps=1, f=pd.DataFrame({"a": [1]}))
+
+    def test_a_table_that_came_in_between(self, con, monkeypatch):
+        """The answer is paid: it is returned, and that it was not written is said."""
+        monkeypatch.setattr(NewTable, "check", lambda *_: None)
+        con.execute("CREATE TABLE out AS SELECT 1 AS own")
+        with pytest.warns(UserWarning, match="paid and is returned, but not written to out: .*already exists"):
+            answer = pdrisk.sql("CREATE TABLE out AS " + QUERY, con, **OPTIONS)
+        assert len(answer) == 2 and con.execute("FROM out").fetchall() == [(1,)]
