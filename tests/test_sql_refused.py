@@ -45,7 +45,7 @@ STATEMENTS = {
     " -- nothing": "the query is empty: write a SELECT",
     "SELECT COUNT(*) FROM people; SELECT COUNT(*) FROM people": "here are 2 statements",
     "SELECT COUNT(*) FROM people; DROP TABLE people": ONE_SELECT,
-    "CREATE TABLE x AS SELECT COUNT(*) FROM people": ONE_SELECT,
+    "CREATE TABLE x (n INT)": ONE_SELECT,
     "CREATE MACRO dp_mean(x) AS x": ONE_SELECT,
     "INSERT INTO people SELECT * FROM people": ONE_SELECT,
     "UPDATE people SET age = 1": ONE_SELECT,

@@ -20,7 +20,7 @@ STATEMENTS = {
     "EXPLAIN EXPLAIN SELECT COUNT(*) FROM people": ("EXPLAIN", "explain=True"),
     "; EXPLAIN SELECT COUNT(*) FROM people": ("EXPLAIN", "explain=True"),
     "EXPLAIN DROP TABLE people": ("DROP", "make tables and views"),
-    "CREATE TABLE x AS SELECT COUNT(*) FROM people": ("CREATE", "make tables and views on the connection itself"),
+    "CREATE TABLE x (n INT)": ("CREATE", "make tables and views on the connection itself"),
     "CREATE OR REPLACE VIEW x AS SELECT * FROM people": ("CREATE", "make tables and views"),
     "CREATE MACRO f(x) AS x": ("CREATE", "make tables and views"),
     "DROP TABLE people": ("DROP", "make tables and views"),
