@@ -22,7 +22,13 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 # Files of few tests that take long: the first, or one process works at them when the others are done.
-LONG = ("test_audit.py", "test_conformance.py", "test_ledger_processes.py", "test_ledger_oracle.py", "test_cli_words.py")
+LONG = (
+    "test_audit.py",
+    "test_conformance.py",
+    "test_ledger_processes.py",
+    "test_ledger_oracle.py",
+    "test_cli_words.py",
+)
 FEW = 4  # parameters of one test, all of which run by default
 MOST = 2  # of more, so many run, spread evenly over all of them
 
