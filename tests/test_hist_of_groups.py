@@ -67,7 +67,7 @@ class TestByGroups:
 
     def test_it_costs_eps_once(self, tmp_path):
         ledger = pdrisk.Ledger(tmp_path / "budget.db", dataset="people", eps=3)
-        d = pdrisk.Dataset(people(), ledger=ledger)
+        d = pdrisk.Dataset(people().astype({"g": "string"}), ledger=ledger)
         d.hist("x", bins=[0, 5, 10], by="g", keys=KEYS, eps=1)
         assert ledger.remaining().spent == 1
 

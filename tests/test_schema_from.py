@@ -199,7 +199,7 @@ class TestChecks:
             con.execute(
                 "CREATE TABLE t (a INTEGER CHECK (a IN ('1', '2')), b VARCHAR CHECK (b IN (1, 2)), "
                 "c UUID CHECK (c IN ('A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11')), "
-                "s STRUCT(d INTEGER) CHECK (s.d BETWEEN 0 AND 1), d INTEGER)"
+                "s STRUCT(d INTEGER) CHECK (struct_extract(s, 'd') BETWEEN 0 AND 1), d INTEGER)"
             )
         else:
             con.execute("CREATE COLLATION same (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
