@@ -510,3 +510,30 @@ class TestNumbersOfDays:
         assert written_day(np.nan, times=True) == "nan"
         found = as_dates(np.array([np.nan, -1e9, 1e9]), times=False)
         assert np.isnat(found[0]) and str(found[1])[:10] == "0001-01-01" and str(found[2])[:10] == "9999-12-31"
+
+
+class TestNanoseconds:
+    """Times in nanoseconds are the same times where a view or a join computes them."""
+
+    BORN = pd.Series([pd.Timestamp("1990-05-01"), pd.Timestamp("2001-01-01"), None, pd.Timestamp("2001-01-01 12:30")])
+
+    @pytest.mark.parametrize("unit", ["ns", "us", "s"])
+    def test_of_views_and_joins(self, unit):
+        frame = pd.DataFrame({"pid": range(4), "born": self.BORN.astype(f"datetime64[{unit}]")})
+        con = duckdb.connect()
+        con.register("given", frame)
+        con.execute("CREATE TABLE stored AS FROM given; CREATE VIEW seen AS SELECT born, pid FROM stored")
+        stays = pdrisk.Dataset(pd.DataFrame({"pid": [0, 1, 1, 2, 3]}), person="pid")
+        people = {"person": "pid", "per_person": "one"}
+        known, where = pdrisk.Dataset(frame, **people), "born >= '1995-05-01'"
+        ends = {"eps": 1e6, "bounds": ("1950-01-01", "2020-01-01")}
+        for data, more, counts in (
+            (pdrisk.Dataset((con, "seen"), **people), {}, [2, 1, 1]),
+            (known.join(stays), {"rows": 3}, [3, 1, 2]),
+        ):
+            assert data.query(where).count(eps=1e6, **more).value == counts[0]
+            keys = ["1990-05-01", "2001-01-01"]
+            assert data.value_counts("born", keys=keys, eps=1e6, **more)["value"].tolist() == counts[1:]
+            assert abs(data.min("born", **ends, **more).value - self.BORN.min()) < pd.Timedelta("30D")
+            assert abs(data.mean("born", **ends, **more).value.year - 1998) <= 3
+        assert known.query(where).join(stays).count(eps=1e6, rows=3).value == 3

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Final
+
+import numpy as np
 
 from pdrisk._model.declared.declarations import Declaration, Declarations
 from pdrisk._model.kinds import TEXT
@@ -23,6 +26,8 @@ from pdrisk.engines.sql.servers.duckdb_types import stored_columns
 from pdrisk.engines.sql.servers.sql_table import SQLTable
 
 __all__ = ["fluent_table"]
+
+NANOSECONDS: Final = np.dtype("datetime64[ns]")  # which relations read as microseconds
 
 
 def fluent_table(relation: Relation) -> tuple[SQLTable, Declarations]:
@@ -59,7 +64,8 @@ def _made(relation: Relation) -> SQLTable:
     for label, value in relation.columns:
         if value.column in source.whole and (exact := columns[label].exact) is not None:  # whole in methods, too
             columns[label] = replace(columns[label], name=exact, value=exact, exact=None)
-        if value.column is not None and (value.kind != TEXT or relation.owners is None):
+        is_as_stored = value.kind != TEXT or relation.owners is None
+        if value.column is not None and is_as_stored and stored[value.column].dtype != NANOSECONDS:
             columns[label] = replace(columns[label], dtype=stored[value.column].dtype, type=stored[value.column].type)
     types = {label: column.type for label, column in columns.items()}
     said = canonical(made, [], [], [[Column(label)] for label in columns], [], [], source.zone)
