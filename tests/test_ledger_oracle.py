@@ -125,12 +125,8 @@ class TestAPersonMore:
             assert accepted(before, column, tmp_path) == accepted(after, column, tmp_path)
         assert (more["smoker"].dtype == object) == (column == "smoker")
 
-    @pytest.mark.parametrize(  # each kind of answer in every second column
-        ("column", "value"),
-        [
-            *itertools.product(OBJECTS[::2], [None, "x", dt.date(2020, 1, 1)]),
-            *itertools.product(OBJECTS[1::2], [True, 3.5, ("x",)]),
-        ],
+    @pytest.mark.parametrize(
+        ("column", "value"), [*itertools.product(OBJECTS, [None, True, "x", 3.5, dt.date(2020, 1, 1), ("x",)])]
     )
     def test_who_answers_something_else(self, column, value, tmp_path):
         frame = people().dprisk.declare(**DECLARED)

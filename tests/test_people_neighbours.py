@@ -121,7 +121,7 @@ QUESTIONS = {f"{name} in all groups": ask for name, ask in IN_ALL.items()} | {
 }
 
 
-@pytest.mark.parametrize("frames", [pytest.param(2), pytest.param(6, marks=pytest.mark.slow)], ids=["some", "many"])
+@pytest.mark.parametrize("frames", [pytest.param(2), pytest.param(12, marks=pytest.mark.slow)], ids=["some", "many"])
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_without_somebody(question, frames):
     draw = np.random.default_rng(11)

@@ -251,7 +251,7 @@ QUICK = ("headline", "rows", "float totals", "codes by chapter", "union", "sprea
     ("name", "seeds"),
     [
         *((name, range(2)) for name in QUICK),
-        *(pytest.param(name, range(2, 4), marks=pytest.mark.slow) for name in SHAPES),
+        *(pytest.param(name, range(2, 6), marks=pytest.mark.slow) for name in SHAPES),
     ],
 )
 def test_one_person_loses_at_most_eps(name, seeds, monkeypatch):

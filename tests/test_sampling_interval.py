@@ -48,8 +48,10 @@ class TestBounds:
         [
             ((0, 0.5, 1), 2),
             ((0, 0.5, 1), 9),
-            pytest.param((0.4, 0.5, 0.52), 12, marks=pytest.mark.slow),
+            pytest.param((0, 0.5, 1), 15, marks=pytest.mark.slow),
+            pytest.param((0.4, 0.5, 0.52), 20, marks=pytest.mark.slow),
             ((0, 0.01, 1), 10),
+            pytest.param((0, 0.01, 1), 18, marks=pytest.mark.slow),
         ],
     )
     def test_a_mean_of_known_spread_is_covered_by_exact_probabilities(self, values, n, level):

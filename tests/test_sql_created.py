@@ -82,6 +82,7 @@ class TestRefused:
         ("CREATE TABLE out AS", {"curator": True}, "for all who read it"),
         ("CREATE VIEW out AS", {}, "answers one SELECT, nothing else, but this is CREATE"),
         ("EXPLAIN CREATE TABLE out AS", {}, "answers one SELECT, nothing else, but this is CREATE"),
+        ("CREATE TABLE out AS EXPLAIN", {}, "no SQL that DuckDB understands"),
     ])  # fmt: skip
     def test_nothing_is_paid(self, con, book, words, options, said):
         con.execute("CREATE VIEW seen AS FROM people")

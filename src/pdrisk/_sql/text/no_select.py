@@ -17,7 +17,8 @@ INSTEAD = {
     "EXPLAIN": "for its price and noise pass the SELECT with explain=True, or as a text that begins with EXPLAIN",
     "MULTI": "PIVOT looks for its columns in the data: write GROUP BY with keys=, and turn the answer with "
     "DataFrame.pivot",
-    **dict.fromkeys(("CREATE", "ALTER", "DROP", "ATTACH", "DETACH"), TABLES),
+    "CREATE": f"{TABLES}. An answer becomes a table by CREATE TABLE t AS SELECT in pdrisk.sql with con=",
+    **dict.fromkeys(("ALTER", "DROP", "ATTACH", "DETACH"), TABLES),
     **dict.fromkeys(("INSERT", "UPDATE", "DELETE", "MERGE_INTO"), CHANGES),
     **dict.fromkeys(("COPY", "EXPORT"), "the answer is a DataFrame: write it with to_csv or to_parquet"),
     **dict.fromkeys(("PREPARE", "EXECUTE"), "pass the text with ? or $name, and its values as params="),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +23,7 @@ __all__ = ["NewTable", "without_create"]
 NAME: Final = r'(?:"(?:[^"]|"")+"|\w+)'
 CREATE: Final = re.compile(
     rf"{GAP}*(?P<words>CREATE{GAP}+(?:OR{GAP}+REPLACE{GAP}+)?(?:TEMP(?:ORARY)?{GAP}+)?TABLE){GAP}+"
-    rf"(?P<unless>IF{GAP}+NOT{GAP}+EXISTS{GAP}+)?(?P<name>{NAME}(?:\.{NAME}){{0,2}}){GAP}+AS(?={GAP}|\()",
+    rf"(?P<unless>IF{GAP}+NOT{GAP}+EXISTS{GAP}+)?(?P<name>{NAME}(?:\.{NAME}){{0,2}}){GAP}+AS(?={GAP}|\()(?!{GAP}*EXPLAIN\b)",
     re.IGNORECASE | re.DOTALL,
 )
 ANSWER: Final = "pdrisk_answer_to_be_written"
@@ -72,9 +73,7 @@ class NewTable:
             If it cannot, would replace a table that pdrisk did not write, there is no connection to DuckDB, or
             curators' numbers would be written.
         """
-        import duckdb
-
-        if curator is not False:
+        if curator is True:
             raise ParameterError("a table is for all who read it: ask with curator=True without CREATE TABLE.")
         if connection is None:
             raise ParameterError(
@@ -89,30 +88,37 @@ class NewTable:
                     f"there is a table {own} that pdrisk did not write, and people's data are not replaced: choose "
                     "another name, or DROP it first."
                 )
-        connection.execute("BEGIN")
-        try:
-            connection.execute(f"{self.words} {self.name} (probe INTEGER)")
-        except duckdb.Error as error:
-            raise ParameterError(f"the table cannot be made: {str(error).splitlines()[0]}") from None
-        finally:
-            connection.execute("ROLLBACK")
+        if said := _failure(connection, [f"{self.words} {self.name} (probe INTEGER)"], "ROLLBACK"):
+            raise ParameterError(f"the table cannot be made: {said}")
 
     def write(self, connection: DuckDBPyConnection | None, answer: pd.DataFrame) -> None:
         """Write the answer, with its label as a comment; if that fails there is a warning, for it is paid."""
-        import duckdb
-
         assert connection is not None  # says `check`
-        try:
-            connection.register(ANSWER, answer)
-            try:
-                connection.execute(f"{self.words} {self.name} AS SELECT * FROM {ANSWER}")
-            finally:
-                connection.unregister(ANSWER)
-            label = f"{MARK}\n{explain(answer, 'publication')}".replace("'", "''")
-            connection.execute(f"COMMENT ON TABLE {self.name} IS '{label}'")
-        except duckdb.Error as error:
+        label = f"{MARK}\n{explain(answer, 'publication')}".replace("'", "''")
+        statements = [
+            f"{self.words} {self.name} AS SELECT * FROM {ANSWER}",
+            f"COMMENT ON TABLE {self.name} IS '{label}'",
+        ]
+        connection.register(ANSWER, answer)
+        said = _failure(connection, statements, "COMMIT")
+        connection.unregister(ANSWER)
+        if said:
             warnings.warn(
-                f"the answer was paid and is returned, but not written to {self.name}: {str(error).splitlines()[0]}",
+                f"the answer was paid and is returned, but not written to {self.name}: {said}",
                 UserWarning,
                 stacklevel=2,
             )
+
+
+def _failure(connection: DuckDBPyConnection, statements: Sequence[str], end: str) -> str:
+    """What DuckDB says against statements in a transaction of their own, which ends so; "" if nothing."""
+    import duckdb
+
+    try:
+        connection.execute("BEGIN")
+        for each in (*statements, end):
+            connection.execute(each)
+    except duckdb.Error as error:
+        connection.execute("ROLLBACK")
+        return str(error).splitlines()[0]
+    return ""
