@@ -304,11 +304,10 @@ class TestUnions:
         query = "SELECT region AS k, COUNT(*) AS n FROM people GROUP BY region UNION ALL SELECT sex, COUNT(*) FROM people GROUP BY sex"
         answer = pdrisk.sql(query, con, eps=1, keys={"region": REGIONS, "sex": ["m", "f"]})
         assert answer["k"].tolist() == [*REGIONS, "m", "f"]
-        more = pdrisk.sql(query, con, eps=1, keys={"region": REGIONS, "sex": ["m", "f"], "age": [1]})
-        assert more["k"].tolist() == [*REGIONS, "m", "f"]
-        assert "unknown column 'agee'" in str(
-            refusal(monkeypatch, query, con, eps=1, keys={"region": REGIONS, "sex": ["m"], "agee": [1]})
-        )
+        session = {"region": REGIONS, "sex": ["m", "f"], "age": [1], "of another query": ["x"], "agee": [1]}
+        assert pdrisk.sql(query, con, eps=1, keys=session)["k"].tolist() == [*REGIONS, "m", "f"]
+        slip = refusal(monkeypatch, query, con, eps=1, keys={"region": REGIONS, "sexx": ["m"]})
+        assert "unknown column 'sexx'" in str(slip) and "Did you mean 'sex'?" in str(slip)
         assert "needs the public list" in str(refusal(monkeypatch, query, con, eps=1, keys={"region": REGIONS}))
         assert "which is missing" in str(refusal(monkeypatch, UNION, con, eps=1, keys=["f"]))
 

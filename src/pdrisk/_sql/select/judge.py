@@ -41,7 +41,7 @@ from pdrisk._sql.relations.row_scope import Condition, Rows, aliases_of, conditi
 from pdrisk._sql.select.aggregate_scope import Answers, Noted, bounded, checked_bounds
 from pdrisk._sql.select.compiled_query import NodesAsked, compiled_query
 from pdrisk._sql.select.judged_query import Judged, try_out
-from pdrisk._sql.select.known_names import check_bounds, check_named
+from pdrisk._sql.select.known_names import check_slips
 from pdrisk._sql.select.select_people import (
     PeopleAsked,
     counted_people,
@@ -155,7 +155,7 @@ def _judged(
         )
     if isinstance(stated, Mapping):
         needed = [each.column for each in answers.noted if each.column and each.asked.bounds_from in FROM_ELSEWHERE]
-        check_bounds(stated, [*(label for label, _ in relation.columns), *relation.source.below], needed, sources)
+        check_slips(stated, [*(label for label, _ in relation.columns), *relation.source.below], needed, sources)
     owners = relation.owners
     if owners is None or owners.of_rows:
         is_one_of_several = isinstance(people.person, Mapping) and len(people.person) + len(people.links) > 1
@@ -336,7 +336,7 @@ def _public_keys(
 def _of_groups(keys: Mapping[Any, object], answers: Answers, sources: Sources) -> Mapping[Any, object] | None:
     """What a dict says of the groups of a SELECT; None if nothing."""
     names = {lowered(name) for group in answers.groups for name in group.names}
-    check_named(keys, [*names, *(label for label, _ in answers.relation.columns)], sources)
+    check_slips(keys, [*names, *(label for label, _ in answers.relation.columns)], names, sources)
     return {name: listed for name, listed in keys.items() if lowered(name) in names} or None
 
 

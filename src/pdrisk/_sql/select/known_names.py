@@ -13,44 +13,40 @@ from pdrisk._sql.tables.server_sources import SourcesElsewhere
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.errors import ParameterError
 
-__all__ = ["check_bounds", "check_named", "is_correlated", "named_in"]
+__all__ = ["check_slips", "is_correlated"]
 
 
-def check_named(names: Iterable[Any], own: Collection[str], sources: Sources) -> None:
-    """Refuse names that no table or alias in play has.
+def check_slips(names: Iterable[Any], own: Collection[str], needed: Iterable[str], sources: Sources) -> None:
+    """Refuse names of a caller's dict that nothing has and that look like one that is needed and not in the dict.
+
+    All others may be those of columns that the query does not need: one dict serves many queries.
 
     Parameters
     ----------
     names : iterable
-        Of a caller's dict.
+        Of the dict.
     own : collection of str
-        The names that the SELECT itself knows, without regard to capitals.
+        Those that the SELECT itself knows, for the error.
+    needed : iterable of str
+        Columns or groups about which the dict may say something.
+    sources : Sources
 
     Raises
     ------
     UnknownColumnError
-        If something else is named.
+        If one is a slip, or no text.
     """
-    known = set(map(lowered, own))
-    for name in names:
-        if not isinstance(name, str) or (lowered(name) not in known and lowered(name) not in named_in(sources)):
+    listed = list(names)
+    given = {lowered(name) for name in listed if isinstance(name, str)}
+    lacking = [name for name in needed if lowered(name) not in given]
+    for name in listed:
+        if not isinstance(name, str):
+            raise unknown_column(name, dict.fromkeys(own))
+        if did_you_mean(name, lacking) and lowered(name) not in {*map(lowered, own), *_named_in(sources)}:
             raise unknown_column(name, dict.fromkeys(own))
 
 
-def check_bounds(names: Iterable[str], own: Collection[str], needed: Collection[str], sources: Sources) -> None:
-    """Refuse a name of bounds that nothing has and that looks like one of the columns whose declared bounds are needed.
-
-    All others may be those of columns that the query does not need: one dict serves many queries.
-
-    Raises
-    ------
-    UnknownColumnError
-        If it is a slip.
-    """
-    check_named([name for name in names if did_you_mean(name, needed)], own, sources)
-
-
-def named_in(sources: Sources) -> set[str]:
+def _named_in(sources: Sources) -> set[str]:
     """Columns of all tables that the text reads or the call passes, and all aliases, in lower case."""
     tables: set[tuple[str, ...]] = {(name,) for name in (*sources.named, *(sources.tables or ()))}
     found: set[str] = set()

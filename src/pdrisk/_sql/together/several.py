@@ -23,14 +23,14 @@ from pdrisk._model.groups.private_keys import are_private, checked_delta
 from pdrisk._model.kinds import NOTHING
 from pdrisk._model.margins import MarginsAsked
 from pdrisk._model.nodes import Constant
-from pdrisk._sql.noisy.grouping_sets import group_names, keys_of_part
+from pdrisk._sql.noisy.grouping_sets import keys_of_part
 from pdrisk._sql.noisy.layers import NOISY, Layer, Layered, layer_over
 from pdrisk._sql.select.judge import public_layers
 from pdrisk._sql.select.judged_query import Judged
-from pdrisk._sql.select.known_names import check_named, is_correlated
-from pdrisk._sql.syntax.pieces import TYPES, lowered
+from pdrisk._sql.select.known_names import is_correlated
+from pdrisk._sql.syntax.pieces import TYPES
 from pdrisk._sql.syntax.refusals import NO_FROM, correlated, keys_without_groups
-from pdrisk._sql.syntax.tree import Beside, Scalar, Select, Star, Union
+from pdrisk._sql.syntax.tree import Beside, Scalar, Select, Union
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text import dry_run
 from pdrisk._sql.text.scalars import Scalars
@@ -192,7 +192,7 @@ def planned(
             raise ParameterError(f"{NO_FROM}.")
         return found
     if len(found.statements) > 1 or isinstance(found.statements[0], Stacked):
-        check_keys(keys, found.queries, sources)
+        check_keys(keys, found.queries)
         return replace(found, statements=found.shared(placeholder))
     return found
 
@@ -319,24 +319,12 @@ def tables_of(union: Union, judge: Judge, keys: object, trial: Judge) -> Grouped
 def own_keys(keys: object, select: Select, nest: Nest) -> object:
     """A caller's keys for the groups of one SELECT of several."""
     nested = nest(select)
-    core = nested.core
-    if nested.is_put_together:
-        return keys
-    if core.groups == ():
-        return None
-    if not isinstance(keys, Mapping):
-        return keys
-    nodes = [item for item, _ in core.items if not isinstance(item, Star)] if core.groups is None else core.groups
-    names = frozenset().union(*(group_names(node, core) for node in nodes))
-    return {name: listed for name, listed in keys.items() if isinstance(name, str) and lowered(name) in names} or None
+    return None if nested.core.groups == () and not nested.is_put_together else keys
 
 
-def check_keys(keys: object, found: Sequence[Judged], sources: Sources) -> None:
-    """Refuse a list of keys if no query has groups, and names in a dict that nothing has."""
-    names = [name for question in found for group in question.groups for name in group.names]
-    if isinstance(keys, Mapping):
-        check_named(keys, names, sources)
-    elif keys is not None and not names:
+def check_keys(keys: object, found: Sequence[Judged]) -> None:
+    """Refuse a list of keys if no query has groups."""
+    if keys is not None and not isinstance(keys, Mapping) and not any(question.groups for question in found):
         raise keys_without_groups()
 
 
