@@ -15,9 +15,9 @@ def marked(**said):
     return pa.Check(lambda series: series == series, statistics={"dprisk": said})
 
 
-def said(schema, column="x"):
+def said(schema, column="x", dtype=float):
     """Bounds and valid range as a frame knows them, NaN where nothing is said."""
-    table = pd.DataFrame({column: pd.Series(dtype=float)}).dprisk.declare(schema).dprisk.declared
+    table = pd.DataFrame({column: pd.Series(dtype=dtype)}).dprisk.declare(schema).dprisk.declared
     if column not in table.index:
         return (np.nan, np.nan, -np.inf, np.inf)
     return tuple(table.loc[column, ["lo", "hi", "valid_lo", "valid_hi"]])

@@ -229,8 +229,14 @@ class TestNamesInADict:
 
     def test_slips(self):
         query = "SELECT sex, AVG(age) AS m FROM people GROUP BY sex"
-        with pytest.raises(pdrisk.UnknownColumnError, match=r"unknown column 'sexx'; .* Did you mean 'sex'"):
+        with pytest.raises(
+            pdrisk.ParameterError, match=r"GROUP BY sex needs .* Did you mean 'sexx' in keys= to be 'sex'"
+        ):
             self.asked(query, keys={"sexx": ["m", "f"], "ward": ["a"]})
+        with pytest.raises(pdrisk.ParameterError, match=r"GROUP BY ward needs"):
+            self.asked(
+                "SELECT sex, ward, COUNT(*) FROM t GROUP BY ALL", t=self.PEOPLE.assign(ward="a"), keys={"sex": ["m"]}
+            )
         session = {**self.KEYS, "sexx": [1], "of another table": [2]}
         assert self.asked(query, keys=session)["sex"].tolist() == ["m", "f"]
         assert self.asked("SELECT AVG(age) AS m FROM people", keys=session).shape == (1, 1)

@@ -473,6 +473,32 @@ class TestAsASchemaSays:
         )  # fmt: skip
         assert answer["cost"].round().tolist() == [23 * 7, 67 * 7]  # each pet below 30 has two of the 90 visits
 
+    def test_tables_of_a_schema_that_is_not_the_current_one(self):
+        """Names as `schema_from` prints them, with that of the schema."""
+        with duckdb.connect() as con:
+            con.execute("CREATE SCHEMA cd; CREATE TABLE cd.members AS SELECT range AS memid FROM range(100)")
+            con.execute("ALTER TABLE cd.members ADD PRIMARY KEY (memid)")
+            con.execute("CREATE TABLE cd.bookings (memid BIGINT REFERENCES cd.members (memid), facid BIGINT)")
+            con.execute("INSERT INTO cd.bookings SELECT range % 100, range % 3 FROM range(400)")
+            con.execute("CREATE TABLE cd.facilities AS SELECT range AS facid FROM range(3)")
+            links = pdrisk.schema_from(con).links
+            assert links == {"cd.bookings": [("memid", "cd.members", "memid")]}
+            options = {
+                "person": {"cd.members": "memid"}, "per_person": {"cd.members": "one"}, "rows": {"cd.bookings": 4},
+                "links": links, "public": ["cd.facilities"], "eps": 1e9,
+            }  # fmt: skip
+            query = "SELECT facid, COUNT(*) AS n FROM cd.bookings JOIN cd.facilities USING (facid) GROUP BY facid"
+            assert pdrisk.sql(query, con, **options)["n"].tolist() == [134, 133, 133]
+            assert pdrisk.sql("SELECT COUNT(*) FROM cd.members", con, **options).iloc[0, 0] == 100
+            with pytest.raises(ParameterError, match=r"no such table. Did you mean 'cd.facilities'"):
+                pdrisk.sql(query, con, **{**options, "public": ["facilities"]})
+            with pytest.raises(ParameterError, match=r"there is cd.bookings, .*Did you mean 'cd.members'"):
+                pdrisk.sql("SELECT COUNT(*) FROM members", con, **options)
+            with pytest.raises(
+                ParameterError, match="tables of one name in several schemas, cd.members, survey.members"
+            ):
+                pdrisk.sql(query, con, **{**options, "person": {"cd.members": "memid", "survey.members": "pid"}})
+
     def test_a_join_with_the_parent_keeps_the_rows_of_a_person(self, duck):
         rows = {"customer": 1, "orders": 4, "lineitem": 6}
         said = []

@@ -121,6 +121,19 @@ class TestKeysOfGroups:
             asked(query, person="pid", groups=6)
         assert len(asked(query, person="pid", groups=6, keys=["hia", "hib", "loc"])) == 3
 
+    def test_lists_leave_rows_of_the_table(self):
+        """A list for the key column does not make pairs that the table does not have."""
+        query = f"SELECT q.plan, q.name, COUNT(*) AS n FROM {JOINED} GROUP BY q.plan, q.name"
+        whole = asked(query)
+        assert asked(query, keys={"plan": [4, 9, 1, 2, 3]}).equals(whole)
+        assert asked(query, keys={"plan": [3, 1, 9]}).equals(whole[whole["plan"].isin([1, 3])].reset_index(drop=True))
+        some = asked(query, keys={"plan": [1, 2, 3], "name": ["silver", None, "tin"]})
+        assert some.equals(whole[whole["plan"].isin([2, 3])].reset_index(drop=True))
+        with pytest.raises(ParameterError, match=r"no key of plan that keys= lists is in the public table"):
+            asked(query, keys={"plan": [77]})
+        three = f"SELECT q.tier, q.name, p.km > 50 AS far, COUNT(*) AS n FROM {JOINED} GROUP BY ALL"
+        assert asked(three, keys={"tier": ["lo"]})[["tier", "name"]].drop_duplicates().shape == (2, 2)
+
     def test_stand_beside_those_that_are_passed(self):
         query = f"SELECT km, q.name, COUNT(*) AS n FROM {JOINED} GROUP BY ALL"
         answer = asked(query, keys={"km": [1, 2]})

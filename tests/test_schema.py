@@ -185,15 +185,119 @@ def range_checks(draw):
     return checks, ends
 
 
+STEP = datetime.timedelta(days=1)
+AT = datetime.datetime(2020, 1, 1)
+FORMS_OF_DATES = {
+    "in_range": [C.in_range(AT, AT + 9 * STEP)],
+    "open": [C.in_range(AT, AT + 9 * STEP, include_min=False, include_max=False)],
+    "pieces": [C.gt(AT), C.le(AT + 9 * STEP)],
+    "two ranges": [C.between(AT, AT + 9 * STEP), C.lt(AT + 5 * STEP)],
+    "times": [C.ge(AT + STEP / 2), C.lt(AT + 5.25 * STEP)],
+    "numpy": [C.ge(np.datetime64("2020-01-01")), C.le(pd.Timestamp("2020-01-08"))],
+    "one end": [C.ge(AT)],
+}
+
+
+@pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+class TestDates:
+    """Bounds of dates are what validation of a column of dates accepts."""
+
+    @pytest.mark.parametrize("form", FORMS_OF_DATES)
+    def test_times(self, form):
+        schema = schema_of(*FORMS_OF_DATES[form], dtype="datetime64[us]")
+        values = [AT + step * STEP / 4 for step in range(-8, 56)]
+        found = accepted(schema, values)
+        low, high = bounds_from(schema).get("x", (None, None))
+        if form == "one end":
+            assert low is None and found[-1] == values[-1]
+            assert said(schema, dtype="datetime64[us]")[2] == datetime.date(2020, 1, 1)
+            return
+        ends = [pd.Timestamp(low), pd.Timestamp(high)]
+        assert ends[0] <= found[0] <= ends[0] + STEP / 4 and ends[1] - STEP / 4 <= found[-1] <= ends[1]
+        frame = schema.validate(pd.DataFrame({"x": pd.Series(found, dtype="datetime64[us]")}))
+        assert frame.dprisk.mean("x", eps=1).bounds == tuple(ends)
+
+    @pytest.mark.parametrize("form", ["in_range", "open", "pieces", "two ranges"])
+    def test_days(self, form):
+        """Of days an end that is left out is the next day, as of integers."""
+        checks = [
+            getattr(C, check.name)(
+                **{name: getattr(end, "date", lambda end=end: end)() for name, end in check.statistics.items()}
+            )
+            for check in FORMS_OF_DATES[form]
+        ]
+        schema = schema_of(*checks, dtype=pa.Date)
+        values = [(AT + step * STEP).date() for step in range(-3, 14)]
+        found = accepted(schema, values)
+        assert bounds_from(schema) == {"x": (found[0], found[-1])}
+
+    def test_narrower_and_wider(self):
+        frame = pd.DataFrame({"x": pd.to_datetime(["2020-01-03", "2020-01-05"])}).dprisk.declare(
+            schema_of(*FORMS_OF_DATES["in_range"])
+        )
+        assert frame.dprisk.mean("x", eps=1, bounds=("2020-01-02", "2020-01-09")).bounds[0] == pd.Timestamp(
+            "2020-01-02"
+        )
+        with pytest.raises(
+            pdrisk.ParameterError,
+            match=r"bounds \(2019-12-30, 2020-01-11\) .* 2020-01-01 to 2020-01-10 "
+            r"\(2 days too low and 1 days too high\)",
+        ):
+            frame.dprisk.mean("x", eps=1, bounds=("2019-12-30", "2020-01-11"))
+        table = frame.dprisk.declared.loc["x", ["lo", "hi", "valid_lo", "valid_hi"]].tolist()
+        assert table == [datetime.date(2020, 1, 1), datetime.date(2020, 1, 10)] * 2
+
+    def test_dates_and_numbers(self):
+        dates, numbers = schema_of(*FORMS_OF_DATES["in_range"]), schema_of(C.in_range(0, 9))
+        days = pd.DataFrame({"x": pd.to_datetime(["2020-01-03", "2020-01-05"])})
+        with pytest.raises(pdrisk.ColumnTypeError, match="numbers as bounds of 'x', but the column holds timestamps"):
+            days.dprisk.declare(numbers).dprisk.mean("x", eps=1)
+        with pytest.raises(pdrisk.ColumnTypeError, match="dates as bounds of 'x', but the column holds numbers"):
+            pd.DataFrame({"x": [1, 2]}).dprisk.declare(dates).dprisk.mean("x", eps=1)
+        with pytest.raises(pdrisk.ParameterError, match="others numbers"):
+            bounds_from(schema_of(C.ge(0), C.le(AT)))
+        with pytest.raises(pdrisk.ParameterError, match="the other way round"):
+            bounds_from(schema_of(C.in_range(0, 9), metadata={"dprisk": {"bounds": ("2020-01-01", "2020-01-09")}}))
+        with pytest.raises(pdrisk.ParameterError, match="others numbers"):
+            days.dprisk.declare(numbers).dprisk.declare(bounds={"x": ("2020-01-01", "2020-01-09")})
+        with pytest.raises(pdrisk.ParameterError, match="needs bounds"):
+            pdrisk.sql("SELECT MIN(x) FROM t", eps=1, schema=numbers, t=days)
+
+    @pytest.mark.parametrize("dtype", ["datetime64[ns]", "datetime64[us]"])
+    def test_in_sql(self, dtype):
+        days = pd.DataFrame({"x": pd.to_datetime(["2020-01-03", "2020-01-05", "2020-03-01"]).astype(dtype)})
+        schema = schema_of(*FORMS_OF_DATES["in_range"])
+        for told in ({"schema": schema, "t": days}, {"t": days.dprisk.declare(schema)}):
+            answer = pdrisk.sql("SELECT MIN(x) AS a, MAX(x) AS b, AVG(x) AS m FROM t", eps=1e9, **told)
+            assert (
+                (answer - pd.Timestamp("2020-01-03"))
+                .abs()
+                .iloc[0]
+                .le([pd.Timedelta(seconds=1), pd.Timedelta(days=7, seconds=1), pd.Timedelta(days=3, seconds=1)])
+                .all()
+            )
+            assert answer["b"][0] - pd.Timestamp("2020-01-10") < pd.Timedelta(seconds=1)
+
+    def test_made_and_read_again(self):
+        for bounds in (("2020-01-01", "2020-01-31"), (AT, AT + 1.5 * STEP)):
+            schema = pdrisk.schema_for({"x": bounds}, missing={"x": [datetime.date(1900, 1, 1)]})
+            low, high = bounds_from(schema)["x"]
+            assert (pd.Timestamp(low), pd.Timestamp(high)) == tuple(map(pd.Timestamp, bounds))
+            values = ["2020-01-01", "2019-12-31", "1900-01-01", "1899-12-31", "2020-02-02", None]
+            days = list(pd.to_datetime(values))
+            assert accepted(schema, days) == [days[0], days[1], days[2], days[5]]  # codes widen what is valid
+            assert list(missing_from(schema)) == ["x"]
+
+
 class TestNoRange:
     """What is no check of a column's numbers says nothing about its range."""
 
     @pytest.mark.parametrize(
         "check",
         [
-            C.in_range(pd.Timestamp("2020"), pd.Timestamp("2021")),
+            C.in_range(pd.Timestamp("2020", tz="UTC"), pd.Timestamp("2021", tz="UTC")),
             C.gt(pd.Timedelta(1, unit="D")),
-            C.ge(datetime.date(2020, 1, 1)),
+            C.ge(pd.NaT),
             C.in_range("a", "z"),
             C.str_length(1, 5),
             C.isin([1, 2]),

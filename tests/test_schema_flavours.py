@@ -54,9 +54,19 @@ class TestEveryFlavour:
 
     def test_what_is_no_range(self, flavour):
         check = flavour.Check
-        day = datetime.date(2020, 1, 2)
-        for other in (check.in_range(day, day.replace(year=2021)), check.str_length(1, 5), check.eq(3), check(always)):
+        for other in (check.str_length(1, 5), check.eq(3), check(always)):
             assert bounds_from(one(flavour, other)) == {}
+
+    def test_dates(self, flavour):
+        first, last = datetime.date(2020, 1, 2), datetime.date(2021, 1, 2)
+        assert bounds_from(one(flavour, flavour.Check.in_range(first, last))) == {"x": (first, last)}
+        noon = datetime.datetime(2020, 1, 2, 12)
+        assert bounds_from(one(flavour, flavour.Check.ge(noon), flavour.Check.lt(datetime.datetime(2021, 1, 2)))) == {
+            "x": (noon, datetime.datetime(2021, 1, 2))
+        }
+        assert bounds_from(one(flavour, metadata={"dprisk": {"bounds": ("2020-01-02", "2021-01-02")}})) == {
+            "x": (first, last)
+        }
 
     def test_keys(self, flavour):
         check = flavour.Check

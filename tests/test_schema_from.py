@@ -18,6 +18,11 @@ from postgres_databases import connected, database, needs_server, role
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 
 NUMBERS = [-100, -3.5, -3, -2.5, -1, 0, 0.1, 0.5, 1, 1.5, 2, 2.5, 3, 4, 4.5, 5, 6, 7, 7.5, 10, 1000, 5_000_000_000]
+DAYS = [
+    f"{day} {time}"
+    for day in ("1999-12-31", "2000-01-01", "2000-01-02", "2005-06-07", "2009-12-31", "2010-01-01", "2010-01-02")
+    for time in ("00:00:00", "06:00:00", "12:30:00.25", "23:59:59.999999")
+]
 TEXTS = ["", "a", "A", "b", "b'c", "c", "x", "y", "z", "a\nb", '"', "é"]
 # Type and CHECK of a column x; then the bounds and keys that are expected by hand, None where there are none.
 UNDERSTOOD = [
@@ -50,6 +55,18 @@ UNDERSTOOD = [
     ("VARCHAR(20)", "x IN ('x', 'y')", None, ["x", "y"]),
     ("VARCHAR", "x IN ('é', '\"')", None, ["é", '"']),
     ("VARCHAR", "x IN ('a\nb', 'a')", None, ["a\nb", "a"]),
+    ("DATE", "x BETWEEN DATE '2000-01-01' AND DATE '2010-01-01'", ("2000-01-01", "2010-01-01"), None),
+    ("DATE", "x >= '2000-01-01' AND x < '2010-01-01'", ("2000-01-01", "2009-12-31"), None),
+    ("DATE", "x > DATE '1999-12-31' AND x < TIMESTAMP '2010-01-01 12:00:00'", ("2000-01-01", "2010-01-01"), None),
+    ("DATE", "x >= TIMESTAMP '2000-01-01 06:00:00' AND x <= DATE '2010-01-01'", ("2000-01-02", "2010-01-01"), None),
+    ("TIMESTAMP", "x BETWEEN DATE '2000-01-01' AND DATE '2010-01-01'", ("2000-01-01", "2010-01-01"), None),
+    (
+        "TIMESTAMP",
+        "x >= '2000-01-01' AND x < '2010-01-01 12:30:00.25'",
+        ("2000-01-01", "2010-01-01 12:30:00.250000"),
+        None,
+    ),
+    ("DATE", "(x BETWEEN '2000-01-01' AND '2010-01-01') OR x IS NULL", ("2000-01-01", "2010-01-01"), None),
 ]
 ONE_SIDED = [
     ("INTEGER", "x >= 0"),
@@ -82,7 +99,8 @@ NOT_UNDERSTOOD = [
     ("VARCHAR", "length(x) = 1"),
     ("VARCHAR", "x >= 'a' AND x <= 'b'"),
     ("VARCHAR", "x LIKE 'a%'"),
-    ("DATE", "x BETWEEN DATE '2000-01-01' AND DATE '2010-01-01'"),
+    ("DATE", "x + 1 BETWEEN DATE '2000-01-01' AND DATE '2010-01-01'"),
+    ("TIMESTAMP", "CAST(x AS DATE) BETWEEN DATE '2000-01-01' AND DATE '2010-01-01'"),
     ("BOOLEAN", "x"),
 ]
 
@@ -113,13 +131,14 @@ def is_duckdb(con):
     return isinstance(con, duckdb.DuckDBPyConnection)
 
 
+TIMES = ("DATE", "TIMESTAMP")
 REFUSED = re.compile("[Cc]onstraint|out of range|Conversion|overflow")
 
 
 def taken(con, kind):
     """The values of which the table t takes a row."""
     found = []
-    for value in TEXTS if kind.startswith("VARCHAR") else NUMBERS:
+    for value in TEXTS if kind.startswith("VARCHAR") else DAYS if kind in TIMES else NUMBERS:
         try:
             con.execute(f"INSERT INTO t (x) VALUES ({'?' if is_duckdb(con) else '%s'})", [value])
         except Exception as error:  # of either engine
@@ -128,8 +147,16 @@ def taken(con, kind):
             continue
         ((stored,),) = con.execute("SELECT x FROM t").fetchall()
         con.execute("DELETE FROM t")
+        if kind in TIMES:
+            found.append(pd.Timestamp(stored))
+            continue
         found.append(stored if isinstance(stored, str) else float(stored))  # an INTEGER takes 2.5 as 2 or 3
     return found
+
+
+def comparable(kind, bounds):
+    """Bounds as values are compared, of dates as times."""
+    return map(pd.Timestamp, bounds) if kind in TIMES else bounds
 
 
 class TestChecks:
@@ -144,7 +171,8 @@ class TestChecks:
         values = taken(con, kind)
         assert values
         if bounds is not None:
-            assert bounds[0] <= min(values) <= max(values) <= bounds[1]
+            low, high = comparable(kind, bounds)
+            assert low <= min(values) <= max(values) <= high
         if keys is not None:
             assert set(values) <= {pd.array([key], dtype="float32")[0] if kind == "REAL" else key for key in keys}
         partly = "abs" in check or "<>" in check
@@ -153,14 +181,16 @@ class TestChecks:
     def test_no_row_that_is_taken_lies_outside(self, con):
         """Every CHECK, understood or not, against every value."""
         for kind, check, *expected in [*UNDERSTOOD, *ONE_SIDED, *NOT_UNDERSTOOD]:
-            if kind in ("DATE", "BOOLEAN"):
+            if kind == "BOOLEAN":
                 continue
             con.execute("DROP TABLE IF EXISTS t")
             con.execute(f"CREATE TABLE t (x {kind}, y INTEGER, CHECK ({check}))")
             found, values = pdrisk.schema_from(con)["t"], taken(con, kind)
             assert not expected or expected == [found["bounds"].get("x"), found["keys"].get("x")], check
-            low, high = found["bounds"].get("x", (-float("inf"), float("inf")))
-            outside = [value for value in values if not isinstance(value, str) and not low <= value <= high]
+            outside = []
+            if "x" in found["bounds"]:
+                low, high = comparable(kind, found["bounds"]["x"])
+                outside = [value for value in values if not low <= value <= high]
             keys = found["keys"].get("x", values)
             assert not outside, check
             assert set(values) <= set(keys), check

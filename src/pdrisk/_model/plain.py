@@ -219,6 +219,15 @@ def are_dates(ends: Sequence[object]) -> bool:
     )
 
 
+def stamp_of(end: Any) -> datetime.datetime | None:
+    """A date, time or text like 2020-01-31 as a time of the years 1 to 9999; None if it is none."""
+    try:
+        found = pd.Timestamp(end).to_pydatetime(warn=False)
+    except (ValueError, NotImplementedError):
+        return None
+    return None if pd.isna(found) else found
+
+
 def days_between(ends: Sequence[Any]) -> Days:
     """Bounds of dates: two dates, times or texts like 2020-01-31.
 
@@ -227,24 +236,19 @@ def days_between(ends: Sequence[Any]) -> Days:
     ColumnTypeError, ParameterError
         If one is no date of the years 1 to 9999, has a time zone, or the first one is not before the second.
     """
-    numbers, times = [], False
+    stamps = []
     for name, end in zip(("lo", "hi"), ends, strict=True):
         if not are_dates([end]) or pd.isna(end):
             raise ColumnTypeError(
                 f"{name} of bounds must be a date like the other end: write ('2020-01-01', '2020-12-31')."
             )
-        try:
-            stamp = pd.Timestamp(end)
-            found = stamp.to_pydatetime(warn=False)
-        except (ValueError, NotImplementedError):
-            found = None
-        if found is None or pd.isna(found):
+        if (found := stamp_of(end)) is None:
             raise ParameterError(f"{name} of bounds is no day of the years 1 to 9999.")
         if kind_of_value(found) not in (DATE, TIME):
             raise ColumnTypeError(f"{name} of bounds has a time zone: write it without.")
-        numbers.append(day_number(found))
-        times = times or found.time() != MIDNIGHT
-    lo, hi = numbers
+        stamps.append(found)
+    lo, hi = map(day_number, stamps)
+    times = any(each.time() != MIDNIGHT for each in stamps)
     if lo >= hi:
         said = "the same" if lo == hi else "reversed"
         raise ParameterError(f"bounds of dates must be (lo, hi), the earlier one first, but these are {said}.")

@@ -103,7 +103,7 @@ class FrameAccessor(Suggestions):
     def declared(self) -> pd.DataFrame:
         """Declarations of the frame: one row for each column that has any.
 
-        ``lo`` and ``hi`` are the bounds, of dates in days since 1970-01-01, ``valid_lo`` and ``valid_hi`` the range
+        ``lo`` and ``hi`` are the bounds, ``valid_lo`` and ``valid_hi`` the range
         that the schema's checks allow, ``keys`` and ``missing`` are lists, and ``source`` says where the declaration
         comes from.
         """

@@ -5,31 +5,28 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from pdrisk._core.once import once
-from pdrisk._core.universe import Universe
+from pdrisk._core.universe import Days, Universe
+from pdrisk._model.declared.known_column import EVERYTHING, Ends, Known, range_phrase
 from pdrisk._model.kinds import TEXT, TRUTH
 from pdrisk._model.plain import from_json, json_value
 from pdrisk._model.unit import People, judged_people
 from pdrisk.errors import ParameterError
 
 __all__ = [
-    "EVERYTHING",
     "BadTextError",
     "Declaration",
     "Declarations",
-    "Known",
     "from_text",
     "narrower",
     "universe_of",
 ]
 
-EVERYTHING = (-math.inf, math.inf)
-Ends = tuple[float, float]
 Pattern = tuple[re.Pattern[str], ...]
 
 
@@ -55,6 +52,8 @@ class Declaration:
         Whether all values are whole numbers.
     kind : str or None
         Of the values in a column of Python objects.
+    dates : bool
+        Whether ``bounds`` and ``valid`` are of dates, in days since 1970-01-01.
     problem : str or None
         Why this cannot be understood, for whoever asks for the column.
     """
@@ -68,66 +67,13 @@ class Declaration:
     missing: tuple[Hashable, ...] | None = None
     whole: bool = False
     kind: str | None = None
+    dates: bool = False
     problem: str | None = None
 
     @property
     def says_something(self) -> bool:
         """Whether it says more than of what kind values are; that they are whole numbers helps only within bounds."""
         return self != Declaration(self.column, self.source, self.pattern, whole=self.whole, kind=self.kind)
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """Merged declarations of one column; each ``*_from`` names the source, None if there is none."""
-
-    column: Hashable
-    universe: Universe | None = None
-    valid: Ends = EVERYTHING
-    keys: tuple[Hashable, ...] | None = None
-    missing: tuple[Hashable, ...] = ()
-    bounds_from: str | None = None
-    valid_from: str | None = None
-    keys_from: str | None = None
-    missing_from: str | None = None
-    whole: bool = False
-
-    @property
-    def source(self) -> str:
-        """Sources of the declarations, as text."""
-        parts = {
-            "bounds": self.bounds_from,
-            "range": self.valid_from,
-            "keys": self.keys_from,
-            "missing": self.missing_from,
-        }
-        said: dict[str, list[str]] = {}
-        for part, source in parts.items():
-            if source is not None:
-                said.setdefault(source, []).append(part)
-        if len(said) == 1:
-            return next(iter(said))
-        return "; ".join(f"{source}: {', '.join(of)}" for source, of in said.items())
-
-    def narrowed(self, interval: Universe | None) -> Universe | None:
-        """These bounds, if they lie within the range that the schema allows.
-
-        Raises
-        ------
-        ParameterError
-            If they are wider.
-        """
-        low, high = self.valid
-        below, above = interval is not None and interval.lo < low, interval is not None and interval.hi > high
-        if interval is None or not (below or above):
-            return interval
-        by = " and ".join(
-            [f"{low - interval.lo:.12g} too low"] * below + [f"{interval.hi - high:.12g} too high"] * above,
-        )
-        raise ParameterError(
-            f"bounds ({interval.lo:.12g}, {interval.hi:.12g}) of {self.column!r} are wider than the range that "
-            f"{self.valid_from} allows, {_range(self.valid)} ({by}): no value can lie there, and the noise would grow "
-            "for nothing. Narrow them."
-        )
 
 
 @dataclass(frozen=True)
@@ -187,6 +133,7 @@ class Declarations:
         said += [entry for pattern, entry in patterns if _fits(pattern, column)]
         if problem := next((entry.problem for entry in said if entry.problem), None):
             raise ParameterError(problem)
+        dates = _are_dates(column, (own, *said))
         missing, missing_from = _first(own, said, "missing")
         valid, valid_from = _valid(column, said)
         keys, keys_from = _keys(own, said)
@@ -194,11 +141,12 @@ class Declarations:
             codes = set(missing)
             keys = tuple(key for key in keys if key not in codes)
         bounds, bounds_from = _first(own, said, "bounds")
-        interval = None if bounds is None else Universe(*bounds)
-        if bounds is None and (interval := universe_of(valid)) is not None:
+        interval = universe_of(valid if bounds is None else bounds, dates=dates)
+        if bounds is None and interval is not None:
             bounds_from = valid_from
         sources = bounds_from, valid_from, keys_from, missing_from
-        return Known(column, interval, valid, keys, missing or (), *sources, any(entry.whole for entry in said))
+        whole = any(entry.whole for entry in said)
+        return Known(column, interval, valid, keys, missing or (), *sources, whole, dates)
 
     def and_schema(
         self,
@@ -246,10 +194,10 @@ def _fits(pattern: Pattern, column: Hashable) -> bool:
     )
 
 
-def universe_of(valid: Ends) -> Universe | None:
+def universe_of(valid: Ends, *, dates: bool = False) -> Universe | None:
     """The range of a schema as bounds, or None: a single value, or an open range, is none."""
     try:
-        return Universe(*valid)
+        return Days(*valid) if dates else Universe(*valid)
     except ParameterError:
         return None
 
@@ -262,20 +210,28 @@ def _first(own: Declaration, said: list[Declaration], name: str) -> tuple[Any, s
     return None, None
 
 
+def _are_dates(column: Hashable, entries: Iterable[Declaration]) -> bool:
+    """Whether declared ranges are of dates; refuses some of dates and some of numbers."""
+    kinds = {entry.dates for entry in entries if entry.bounds is not None or entry.valid != EVERYTHING}
+    if len(kinds) > 1:
+        raise ParameterError(f"some declarations of {column!r} have dates as bounds, others numbers: correct them.")
+    return True in kinds
+
+
 def _valid(column: Hashable, said: list[Declaration]) -> tuple[Ends, str | None]:
     """The range on which all agree."""
     valid, source = EVERYTHING, None
     for entry in said:
         if entry.valid != EVERYTHING:
-            valid, source = narrower(column, valid, entry.valid), entry.source
+            valid, source = narrower(column, valid, entry.valid, dates=entry.dates), entry.source
     return valid, source
 
 
-def narrower(column: Hashable, one: Ends, other: Ends) -> Ends:
+def narrower(column: Hashable, one: Ends, other: Ends, *, dates: bool = False) -> Ends:
     """Intersection of two ranges."""
     low, high = max(one[0], other[0]), min(one[1], other[1])
     if low > high:
-        ranges = " and ".join(_range(ends) for ends in (one, other) if ends != EVERYTHING)
+        ranges = " and ".join(range_phrase(ends, dates=dates) for ends in (one, other) if ends != EVERYTHING)
         raise ParameterError(f"the schema allows no value of {column!r}: its checks say {ranges}. Correct it.")
     return low, high
 
@@ -287,13 +243,6 @@ def _keys(own: Declaration, said: list[Declaration]) -> tuple[tuple[Hashable, ..
         return own.keys, own.source if own.keys is not None else None
     common = set.intersection(*(set(entry.keys or ()) for entry in lists))
     return tuple(key for key in lists[0].keys or () if key in common), lists[0].source
-
-
-def _range(ends: Ends) -> str:
-    low, high = ends
-    if math.isinf(high):
-        return f"{low:.12g} and more"
-    return f"{high:.12g} and less" if math.isinf(low) else f"{low:.12g} to {high:.12g}"
 
 
 class BadTextError(Exception):
@@ -343,6 +292,8 @@ def _json(entry: Declaration) -> dict[str, Any]:
         found["whole"] = True
     if entry.kind is not None:
         found["kind"] = entry.kind
+    if entry.dates:
+        found["dates"] = True
     return found | ({} if entry.problem is None else {"problem": entry.problem})
 
 
@@ -367,6 +318,7 @@ def _entry(stored: dict[str, Any]) -> Declaration:
         keys=_values(stored.get("keys")),
         missing=_values(stored.get("missing")),
         whole=bool(stored.get("whole", False)),
+        dates=bool(stored.get("dates", False)),
         kind=None if "kind" not in stored else (TEXT, TRUTH)[(TEXT, TRUTH).index(stored["kind"])],
         problem=None if "problem" not in stored else str(stored["problem"]),
     )

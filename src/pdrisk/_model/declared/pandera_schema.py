@@ -7,10 +7,14 @@ only; whoever has a schema has it loaded.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from datetime import date
 from typing import TYPE_CHECKING, Any
+
+from pandas import Timestamp
 
 from pdrisk._core.foreign import own_errors
 from pdrisk._model.declared.declarations import Declaration, Declarations
+from pdrisk._model.declared.known_column import written_ends
 from pdrisk._model.declared.schema_column import NAME, builtin_name, declaration_of, entry_of, type_phrase
 from pdrisk._model.groups.keys import listed_values
 from pdrisk._model.unit import People, judged_people
@@ -34,7 +38,7 @@ OF_ALL = (*OF_PEOPLE, "weights")
 
 
 @own_errors
-def bounds_from(schema: object, columns: Iterable[Hashable] | None = None) -> dict[Hashable, tuple[float, float]]:
+def bounds_from(schema: object, columns: Iterable[Hashable] | None = None) -> dict[Hashable, tuple[Any, Any]]:
     """Bounds that a pandera schema declares, fit for ``bounds=``.
 
     Parameters
@@ -47,7 +51,7 @@ def bounds_from(schema: object, columns: Iterable[Hashable] | None = None) -> di
     Returns
     -------
     dict from column to (lo, hi)
-        For the columns whose range has two ends.
+        For the columns whose range has two ends; floats, or dates.
 
     Raises
     ------
@@ -64,8 +68,11 @@ def bounds_from(schema: object, columns: Iterable[Hashable] | None = None) -> di
     >>> pdrisk.bounds_from(schema)
     {'distance': (1.0, 675.0)}
     """
-    found = {column: known.universe for column, known in _known(schema, columns)}
-    return {column: (interval.lo, interval.hi) for column, interval in found.items() if interval is not None}
+    return {
+        column: written_ends(known.ends, dates=known.dates)
+        for column, known in _known(schema, columns)
+        if known.ends is not None
+    }
 
 
 @own_errors
@@ -143,9 +150,14 @@ def schema_for(
         checks = []
         metadata: dict[str, Any] = {"missing": codes} if codes else {}
         if entry.bounds is not None:
-            numbers = [float(code) for code in codes if isinstance(code, int | float)]
-            checks.append(pa.Check.in_range(min([entry.bounds[0], *numbers]), max([entry.bounds[1], *numbers])))
-            metadata |= {"bounds": entry.bounds} if codes else {}
+            alike = date if entry.dates else int | float
+            ends = [
+                *written_ends(entry.bounds, dates=entry.dates),
+                *(code for code in codes if isinstance(code, alike)),
+            ]
+            comparable = [Timestamp(end) if entry.dates else float(end) for end in ends]
+            checks.append(pa.Check.in_range(min(comparable), max(comparable)))
+            metadata |= {"bounds": tuple(comparable[:2])} if codes else {}
         if entry.keys is not None and (entry.bounds is not None or None in entry.keys):
             metadata["keys"] = list(entry.keys)  # a check would forbid what bounds allow, and cannot list missing
         elif entry.keys is not None:

@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from pdrisk._core.days import day_number
 from pdrisk._core.foreign import shown
-from pdrisk._core.universe import Universe
+from pdrisk._core.universe import Days, Universe
 from pdrisk._model.arguments import universe
-from pdrisk._model.declared.declarations import EVERYTHING, Declaration, Ends, narrower, universe_of
+from pdrisk._model.declared.declarations import Declaration, narrower, universe_of
+from pdrisk._model.declared.known_column import EVERYTHING, Ends
 from pdrisk._model.groups.keys import listed_values
 from pdrisk._model.kinds import TEXT, TRUTH
 from pdrisk._model.nearest import did_you_mean
-from pdrisk._model.plain import plain_value
+from pdrisk._model.plain import are_dates, plain_value, stamp_of
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["NAME", "builtin_name", "declaration_of", "entry_of", "type_phrase"]
@@ -50,8 +52,9 @@ def entry_of(label: Hashable, component: Any, source: str, common: list[Any], dt
 def _understood(
     column: Hashable, component: Any, source: str, pattern: bool, checks: list[Any], dtype: Any
 ) -> Declaration:
-    whole = _is_integer(dtype)
+    whole, days = _is_integer(dtype), _is_date(dtype)
     valid, expected = EVERYTHING, EVERYTHING
+    of_dates: set[bool] = set()
     keys = _categories(dtype)
     written = getattr(component, "metadata", None)
     said = [(written[NAME], False)] if isinstance(written, Mapping) and NAME in written else []
@@ -59,14 +62,21 @@ def _understood(
         if NAME in (check.statistics or {}):
             said.append((check.statistics[NAME], check.raise_warning))
         kind = builtin_name(check)
-        if kind in RANGES and (ends := _ends(kind, check.statistics, whole)) is not None:
-            expected = narrower(column, expected, ends)
+        if kind in RANGES and (found := _ends(kind, check.statistics, whole=whole, days=days)) is not None:
+            ends, dates = found
+            of_dates.add(dates)
+            if len(of_dates) > 1:
+                raise ParameterError("some of its checks have dates as ends, others numbers: correct them.")
+            expected = narrower(column, expected, ends, dates=dates)
             if not check.raise_warning:  # what is only warned of may be there
-                valid = narrower(column, valid, ends)
+                valid = narrower(column, valid, ends, dates=dates)
         elif kind == "isin" and not check.raise_warning:
             allowed = _listed(check.statistics["allowed_values"])
             keys = allowed if keys is None or allowed is None else [key for key in keys if key in set(allowed)]
     stated = [(declaration_of(column, source, each), warns) for each, warns in said]
+    of_dates |= {one.dates for one, _ in stated if one.bounds is not None}
+    if len(of_dates) > 1:
+        raise ParameterError("its bounds are dates and its checks numbers, or the other way round: correct them.")
     entry = Declaration(column, source, **{name: _first(getattr(one, name) for one, _ in stated) for name in SAYS})
     bounds = entry.bounds
     if bounds is None and expected != valid and universe_of(expected) is not None:
@@ -83,6 +93,7 @@ def _understood(
         missing=entry.missing,
         whole=whole,
         kind=_kind(dtype),
+        dates=True in of_dates,
     )
 
 
@@ -94,7 +105,7 @@ def declaration_of(column: Hashable, source: str, said: object) -> Declaration:
         raise ParameterError(
             f"{NAME!r} knows {', '.join(SAYS)}, but not {shown(unknown[0])}.{did_you_mean(unknown[0], SAYS)}"
         )
-    bounds: Universe | None = None if said.get("bounds") is None else universe(said["bounds"])
+    bounds: Universe | None = None if said.get("bounds") is None else universe(said["bounds"], dates=True)
     lists: dict[str, tuple[Hashable, ...] | None] = {}
     for name in ("keys", "missing"):
         values, what = said.get(name), "a key" if name == "keys" else "a missing code"
@@ -115,6 +126,7 @@ def declaration_of(column: Hashable, source: str, said: object) -> Declaration:
         bounds=None if bounds is None else (bounds.lo, bounds.hi),
         keys=lists["keys"],
         missing=lists["missing"],
+        dates=isinstance(bounds, Days),
     )
 
 
@@ -144,17 +156,22 @@ def builtin_name(check: Any) -> str | None:
     return getattr(function, "__name__", None)
 
 
-def _ends(kind: str, statistics: Mapping[str, Any], whole: bool) -> Ends | None:
-    """The closed range of a check; None if it is not one of numbers."""
+def _ends(kind: str, statistics: Mapping[str, Any], *, whole: bool, days: bool) -> tuple[Ends, bool] | None:
+    """The closed range of a check, and whether it is one of dates; None if it is one of neither dates nor numbers."""
     low, high = (_plain_number(statistics.get(name)) for name in ("min_value", "max_value"))
+    dates = are_dates([low, high])
+    if dates:
+        low, high = (end if end is None else _day(end) for end in (low, high))
+        whole = days
     if any(not _is_number(end) for end in (low, high) if end is not None):
-        return None  # a range of dates, say
+        return None
     open_low = kind == "greater_than" or not statistics.get("include_min", True)
     open_high = kind == "less_than" or not statistics.get("include_max", True)
-    return (
+    ends = (
         -math.inf if low is None else _closed(low, open_low, whole, 1),
         math.inf if high is None else _closed(high, open_high, whole, -1),
     )
+    return ends, dates
 
 
 def _closed(end: Any, is_open: bool, whole: bool, step: int) -> float:
@@ -167,9 +184,15 @@ def _closed(end: Any, is_open: bool, whole: bool, step: int) -> float:
     return float(nearest + step if is_open and nearest == end else nearest)
 
 
+def _day(end: Any) -> float:
+    """The number of days since 1970-01-01; NaN of what is no date of the years 1 to 9999, or has a time zone."""
+    found = stamp_of(end) if are_dates([end]) else None
+    return math.nan if found is None or found.tzinfo is not None else day_number(found)
+
+
 def _plain_number(end: Any) -> Any:
     """A number of Python's own, without numpy's overflow."""
-    return end.item() if isinstance(end, np.generic) else end
+    return end.item() if isinstance(end, np.number) else end
 
 
 def _is_number(value: object) -> bool:
@@ -182,6 +205,15 @@ def _is_integer(dtype: Any) -> bool:
     from pandera.dtypes import is_int
 
     return is_int(dtype)
+
+
+def _is_date(dtype: Any) -> bool:
+    """Whether it is a type of days, without times."""
+    if dtype is None:
+        return False
+    from pandera.dtypes import Date, Timestamp
+
+    return isinstance(dtype, Date) and not isinstance(dtype, Timestamp)
 
 
 def _kind(dtype: Any) -> str | None:

@@ -128,7 +128,7 @@ def check_words(keys: object) -> None:
             )
 
 
-def undeclared_keys(asked: str, listed: str, declared: str) -> ParameterError:
+def undeclared_keys(asked: str, listed: str, declared: str, hint: str = "") -> ParameterError:
     """The error for groups without a public list of keys.
 
     Parameters
@@ -137,11 +137,13 @@ def undeclared_keys(asked: str, listed: str, declared: str) -> ParameterError:
         The groups, as they were asked for.
     listed, declared : str
         How the front end takes a list, and how it is declared once for all.
+    hint : str
+        What a name in the caller's dict may be meant for.
     """
     return missing_argument(
         f"{asked} needs the public list of its groups, because the groups that occur reveal who is in the data: pass "
         f'{listed}, or declare them once with {declared}, or pass keys="private" with delta=1e-6, which shows those of '
-        'many people, or keys="observed" to say that the keys themselves are public.',
+        'many people, or keys="observed" to say that the keys themselves are public.' + hint,
         f"{listed}, the public list of the groups of {asked}",
     )
 

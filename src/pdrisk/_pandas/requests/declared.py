@@ -20,7 +20,8 @@ from pdrisk._core.universe import Days
 from pdrisk._model.arguments import universe
 from pdrisk._model.columns import check_column, column_kind
 from pdrisk._model.declared.attributes import ATTRIBUTE
-from pdrisk._model.declared.declarations import BadTextError, Declaration, Declarations, Known, from_text
+from pdrisk._model.declared.declarations import BadTextError, Declaration, Declarations, from_text
+from pdrisk._model.declared.known_column import Known, written_ends
 from pdrisk._model.declared.missing_codes import check_codes
 from pdrisk._model.declared.pandera_schema import entries_of, people_of_schema, weights_of_schema
 from pdrisk._model.groups.frame_keys import checked_keys
@@ -93,9 +94,7 @@ def declarations(
             check_column(frame, column)
             label = plain_value(column, "a column's label")
             columns.append(column)
-            own[label] = replace(
-                own.get(label, Declaration(label, BY_HAND)), **{part: _judged(frame, column, part, value)}
-            )
+            own[label] = replace(own.get(label, Declaration(label, BY_HAND)), **_judged(frame, column, part, value))
     known = Declarations(
         tuple(own.values()), before.schema, before.people if people is None else people, before.weights
     )
@@ -182,21 +181,26 @@ def codes_of(frame: pd.DataFrame, columns: Iterable[Hashable]) -> dict[Hashable,
     }
 
 
+ENDS = ("lo", "hi", "valid_lo", "valid_hi")
+
+
 def declared_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Table of all columns with declarations, and who made these."""
     said = declarations_of(frame)
     known = [_shown(said, column) for column in frame.columns.unique() if said.speak_of(column)]
+    ends = [
+        (*written_ends(one.ends or (math.nan, math.nan), dates=one.dates), *written_ends(one.valid, dates=one.dates))
+        for one in known
+    ]
+    of_numbers = float if not any(one.dates for one in known) else object
     table = pd.DataFrame(
         {
-            "lo": [math.nan if one.universe is None else one.universe.lo for one in known],
-            "hi": [math.nan if one.universe is None else one.universe.hi for one in known],
-            "valid_lo": [one.valid[0] for one in known],
-            "valid_hi": [one.valid[1] for one in known],
+            **{name: pd.Series([each[at] for each in ends], dtype=of_numbers) for at, name in enumerate(ENDS)},
             "keys": pd.Series([None if one.keys is None else list(one.keys) for one in known], dtype=object),
             "missing": pd.Series([list(one.missing) if one.missing else None for one in known], dtype=object),
             "source": [one.source for one in known],
         }
-    ).astype(dict.fromkeys(("lo", "hi", "valid_lo", "valid_hi"), float))
+    )
     table.index = pd.Index([one.column for one in known], name="column", tupleize_cols=False, dtype=object)
     return table
 
@@ -283,14 +287,15 @@ def _items(name: str, given: object) -> Iterator[tuple[Hashable, Any]]:
     yield from given.items()
 
 
-def _judged(frame: pd.DataFrame, column: Hashable, part: str, value: Any) -> Any:
+def _judged(frame: pd.DataFrame, column: Hashable, part: str, value: Any) -> dict[str, Any]:
+    """What a part of a declaration says, as fields of it."""
     if part == "bounds":
         kind = column_kind(frame[column])
         interval = days(column, kind, value) if kind in (DATE, TIME) else universe(value)
-        return interval.lo, interval.hi
+        return {"bounds": (interval.lo, interval.hi), "dates": isinstance(interval, Days)}
     if part == "keys":
-        return tuple(plain_value(key, "a key") for (key,) in checked_keys(frame, (column,), value))
-    return tuple(plain_value(code, "a missing code") for code in check_codes(frame[column], value))
+        return {part: tuple(plain_value(key, "a key") for (key,) in checked_keys(frame, (column,), value))}
+    return {part: tuple(plain_value(code, "a missing code") for code in check_codes(frame[column], value))}
 
 
 def days(column: Hashable, kind: str, bounds: object) -> Days:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -44,7 +43,7 @@ def interval_of(
         return interval_of_dates(frame, column, kind, bounds)
     kind = check_numeric(frame[column], statistic)
     known = declared(frame, column)
-    interval = known.narrowed(known.universe if bounds is None else universe(bounds))
+    interval = known.narrowed(known.universe_for(kind) if bounds is None else universe(bounds))
     if interval is None and kind == TRUTH:
         interval = known.narrowed(UNIT)
     if kind == TRUTH and KINDS in frame.attrs and interval is not None and not 0 <= interval.lo < interval.hi <= 1:
@@ -83,10 +82,10 @@ def interval_by_where(
 
 def interval_of_dates(frame: pd.DataFrame, column: Hashable, kind: str, bounds: object) -> tuple[Days | None, Source]:
     """The bounds of a column of dates or times."""
-    if bounds is not None:
-        return replace(days(column, kind, bounds), times=kind == TIME), "given"
-    known = declared(frame, column).universe
-    return None if known is None else Days(known.lo, known.hi, kind == TIME), "declared"
+    known = declared(frame, column)
+    found = known.narrowed(known.universe_for(kind) if bounds is None else days(column, kind, bounds))
+    source: Source = "declared" if bounds is None else "given"
+    return None if found is None else Days(found.lo, found.hi, kind == TIME), source
 
 
 def check_numeric(series: pd.Series, statistic: Statistic | str) -> str:

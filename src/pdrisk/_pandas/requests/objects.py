@@ -17,7 +17,7 @@ import pandas as pd
 
 from pdrisk._ledger import ledger_for
 from pdrisk._model.columns import KINDS
-from pdrisk._model.kinds import MIXED, NOTHING, NUMBER, TRUTH, kind_of_value
+from pdrisk._model.kinds import DATE, MIXED, NOTHING, NUMBER, TRUTH, kind_of_value
 from pdrisk._model.query import UNIT, Query
 from pdrisk._model.rowwise.families import of_values
 from pdrisk._model.unit import Secret
@@ -50,6 +50,8 @@ def _declared_kind(frame: pd.DataFrame, column: Hashable) -> str | None:
         return of_schema
     if known.universe is None:
         return None
+    if known.dates:
+        return DATE
     return TRUTH if known.universe == UNIT else NUMBER
 
 

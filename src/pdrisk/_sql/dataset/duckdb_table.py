@@ -97,10 +97,10 @@ def _declared(relation: Relation) -> Declarations:
 def _entries(source: Source, column: str) -> list[Declaration]:
     """Declarations of a column of the source as one entry."""
     known = source.known(column)
-    bounds = None if known.universe is None else (known.universe.lo, known.universe.hi)
     found = Declaration(
-        column, known.source or "", bounds=bounds, valid=known.valid, keys=known.keys, whole=known.whole
-    )
+        column, known.source or "", bounds=known.ends, valid=known.valid, keys=known.keys, whole=known.whole,
+        dates=known.dates,
+    )  # fmt: skip
     return [found] if found.says_something else []
 
 

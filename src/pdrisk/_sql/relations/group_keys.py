@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from pdrisk._model.groups.calendar_keys import calendar_key
 from pdrisk._model.groups.keys import Key, are_categories, are_observed, key_tuples, take_categories, undeclared_keys
 from pdrisk._model.groups.private_keys import are_private
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED, kind_of_value, kind_phrase
+from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.nodes import Node
 from pdrisk._model.operands import comparable
 from pdrisk._model.plain import check_encodable, plain_key
@@ -119,8 +120,9 @@ def keys_given(
     categories: Categories,
     found: Sequence[Limit] = (),
     *,
-    public: Callable[[Sequence[Grouping | None]], Sequence[PublicKeys]] = lambda _: (),
+    public: Callable[[Sequence[Grouping], Collection[int]], Sequence[PublicKeys]] = lambda *_: (),
     counted: str = "",
+    passed: Collection[str] = (),
 ) -> tuple[tuple[Key, ...] | None, Source]:
     """Listed keys and their source; None if they are observed or private.
 
@@ -136,9 +138,12 @@ def keys_given(
     found : sequence of Limit
         What WHERE says of expressions.
     public : callable
-        Keys of some groups that public tables list: for each table the places of its groups, and its rows.
+        Keys of groups that public tables list: for each table the places of its groups, and its rows. Not of a table
+        with one group alone whose place is given, since that has keys.
     counted : str
         Name of the group that stands for the argument of a HISTOGRAM, if there is one.
+    passed : collection of str
+        All names of the caller's dict, for a hint at a slip.
 
     Raises
     ------
@@ -160,21 +165,43 @@ def keys_given(
     if keys is not None and (len(groups) == 1 or not isinstance(keys, Mapping)):
         return _checked(groups, keys, categories), source
     given = keys if isinstance(keys, Mapping) else {}
-    named = {name.lower() for name in given if isinstance(name, str)}
-    others = [group for group in groups if not named & {name.lower() for name in group.names}]
-    tables = public([group if group in others else None for group in groups])
-    others = [group for group in others if not any(groups.index(group) in places for places, _ in tables)]
-    lists = {group.names[0]: group.public(declared(group), limit_of(group.sql, found)) for group in others}
-    missing = [name for name, values in lists.items() if values is None]
-    if missing and keys is None:
+    lists = [_by_name([group], given, categories) for group in groups]
+    tables = [
+        _within(table, groups, lists)
+        for table in public(groups, frozenset(at for at, own in enumerate(lists) if own is not None))
+    ]
+    in_tables = {at for places, _ in tables for at in places}
+    others = [groups[at] for at, own in enumerate(lists) if own is None and at not in in_tables]
+    evident = {group.names[0]: group.public(declared(group), limit_of(group.sql, found)) for group in others}
+    if missing := [name for name, values in evident.items() if values is None]:
         raise undeclared_keys(
             _written(missing, counted),
             f"keys=[...] (for several a frame or tuples, or a dict {{{missing[0]!r}: [...]}} for all combinations)",
             "schema= (isin) or df.dprisk.declare(keys=...)",
+            "".join(did_you_mean(name, passed, f"{{!r}} in keys= to be {name!r}") for name in missing),
         )
-    whole = {**given} if missing else {**lists, **given}
+    whole = {**evident, **given}
     listed: object = _beside(groups, whole, tables, categories) if tables else whole
     return _checked(groups, listed, categories), "declared" if keys is None else source
+
+
+def _within(table: PublicKeys, groups: Sequence[Grouping], lists: Sequence[list[object] | None]) -> PublicKeys:
+    """Those rows of a public table whose columns are in the caller's lists."""
+    places, rows = table
+    for at, place in enumerate(places):
+        own = lists[place]
+        if own is None:
+            continue
+        group = groups[place]
+        kept = {key for (key,) in _checked([group], own[0], lambda _: None)}
+        values = _typed([row[at] for row in rows], group)
+        rows = [row for row, value in zip(rows, values, strict=True) if value in kept]
+        if not rows:
+            raise ParameterError(
+                f"no key of {group.names[0]} that keys= lists is in the public table whose rows are the groups: leave "
+                "it out of keys, or correct the list."
+            )
+    return places, rows
 
 
 def _beside(

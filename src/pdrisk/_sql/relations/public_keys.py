@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -127,14 +127,19 @@ def _listed(relation: Relation, holding: Iterable[Node]) -> Mapping[str, ListedB
 
 
 def public_keys(
-    nodes: Sequence[Node | None], listed: Mapping[str, ListedBy], conditions: Iterable[Node]
+    nodes: Sequence[Node | None],
+    given: Collection[int],
+    listed: Mapping[str, ListedBy],
+    conditions: Iterable[Node],
 ) -> list[tuple[Places, list[tuple[Any, ...]]]]:
     """Keys of the groups that public tables list: for each table the places of its groups, and the keys in its rows.
 
     Parameters
     ----------
     nodes : sequence of Node or None
-        What is grouped by; None: by something that has keys already.
+        What is grouped by.
+    given : collection of int
+        Places of those that have keys already: of a table with no other, nothing is read.
     listed : mapping of str to ListedBy
         What the columns below can be.
     conditions : iterable of Node
@@ -150,6 +155,7 @@ def public_keys(
     for at, node in enumerate(nodes):
         if node is not None and (one := listed_as(node, listed)) is not None:
             by_side.setdefault(one.side, {})[at] = one.node
+    by_side = {side: asked for side, asked in by_side.items() if len(asked) > 1 or not set(asked) <= set(given)}
     kept: dict[PublicSide, list[Node]] = {side: [] for side in by_side}
     for node in itertools.chain.from_iterable(map(_parts, conditions)):
         one = listed_as(node, listed)

@@ -185,10 +185,9 @@ def _declaration(source: Source, column: str, name: str) -> Declaration:
         known = source.known(column)
     except ParameterError as error:  # for whoever needs the column
         return Declaration(name, "schema", problem=str(error))
-    ends = None if known.universe is None else (known.universe.lo, known.universe.hi)
     return Declaration(
-        name, known.source, bounds=ends, valid=known.valid, keys=known.keys, missing=known.missing or None,
-        whole=known.whole,
+        name, known.source, bounds=known.ends, valid=known.valid, keys=known.keys, missing=known.missing or None,
+        whole=known.whole, dates=known.dates,
     )  # fmt: skip
 
 

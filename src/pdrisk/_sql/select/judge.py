@@ -6,7 +6,7 @@ shown to a DuckDB without people first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -136,8 +136,6 @@ def _judged(
     given = stated if isinstance(stated, Mapping) else ()
     relation = within_where(relation, (*relation.owned, *relation.where, *where), given)
     answers = Answers(relation, asked_select, stated, settings=sources.settings, mechanism=mechanism)
-    if isinstance(keys, Mapping):
-        keys = _of_groups(keys, answers, sources)
     try:
         layers = _layers(nested, answers, sources.settings)
     except ParameterError as error:
@@ -298,6 +296,10 @@ def _columns_below(source: Source, nodes: Sequence[Node]) -> list[str]:
 
 def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Condition], counted: str) -> Groups | None:
     """The groups with their keys."""
+    passed = [name for name in keys if isinstance(name, str)] if isinstance(keys, Mapping) else []
+    if isinstance(keys, Mapping):
+        names = {lowered(name) for group in answers.groups for name in group.names}
+        keys = {name: keys[name] for name in passed if lowered(name) in names} or None
     if answers.groups:
         source = answers.relation.source
         found = [] if keys is not None and len(answers.groups) == 1 else [e for c in conditions for e in c.limits()]
@@ -312,6 +314,7 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
             found,
             public=partial(_public_keys, answers, conditions),
             counted=counted,
+            passed=passed,
         )
         for at, group in enumerate(answers.groups):
             codes = source.known(group.column).missing if listed and source.declared.speak_of_codes else ()
@@ -326,18 +329,11 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
 
 
 def _public_keys(
-    answers: Answers, conditions: Sequence[Condition], groups: Sequence[Grouping | None]
+    answers: Answers, conditions: Sequence[Condition], groups: Sequence[Grouping], given: Collection[int]
 ) -> list[PublicKeys]:
     """Keys that public tables list."""
-    nodes = [None if each is None or each.node is None else resolved(each.node, answers.rows) for each in groups]
-    return public_keys(nodes, answers.relation.listed, [each.node for each in conditions])
-
-
-def _of_groups(keys: Mapping[Any, object], answers: Answers, sources: Sources) -> Mapping[Any, object] | None:
-    """What a dict says of the groups of a SELECT; None if nothing."""
-    names = {lowered(name) for group in answers.groups for name in group.names}
-    check_slips(keys, [*names, *(label for label, _ in answers.relation.columns)], names, sources)
-    return {name: listed for name, listed in keys.items() if lowered(name) in names} or None
+    nodes = [None if each.node is None else resolved(each.node, answers.rows) for each in groups]
+    return public_keys(nodes, given, answers.relation.listed, [each.node for each in conditions])
 
 
 def _on_its_days(group: Grouping, found: Sequence[Limit], rows: Rows) -> Grouping:

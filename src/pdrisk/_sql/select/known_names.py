@@ -1,9 +1,9 @@
-"""Names that a dict of bounds or keys may have beside those of a SELECT's own relation."""
+"""Names that are known of a query: those that a dict of bounds may have, and those of the query around a subquery."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Final
 
 from pdrisk._model.nearest import did_you_mean, unknown_column
 from pdrisk._model.nodes import Column, below
@@ -11,44 +11,40 @@ from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import From, Join, Select, Star, Subquery, Table, within
 from pdrisk._sql.tables.server_sources import SourcesElsewhere
 from pdrisk._sql.tables.sources import Sources
+from pdrisk.engines.sql.servers.duckdb_engine import asked
 from pdrisk.errors import ParameterError
 
 __all__ = ["check_slips", "is_correlated"]
 
+_ALL_COLUMNS: Final = "SELECT DISTINCT column_name FROM system.main.duckdb_columns() WHERE NOT internal"
 
-def check_slips(names: Iterable[Any], own: Collection[str], needed: Iterable[str], sources: Sources) -> None:
-    """Refuse names of a caller's dict that nothing has and that look like one that is needed and not in the dict.
+
+def check_slips(names: Iterable[str], own: Collection[str], needed: Collection[str], sources: Sources) -> None:
+    """Refuse a name of bounds that no table has and that looks like a column whose declared bounds are needed.
 
     All others may be those of columns that the query does not need: one dict serves many queries.
-
-    Parameters
-    ----------
-    names : iterable
-        Of the dict.
-    own : collection of str
-        Those that the SELECT itself knows, for the error.
-    needed : iterable of str
-        Columns or groups about which the dict may say something.
-    sources : Sources
 
     Raises
     ------
     UnknownColumnError
-        If one is a slip, or no text.
+        With the name that may be meant.
     """
-    listed = list(names)
-    given = {lowered(name) for name in listed if isinstance(name, str)}
-    lacking = [name for name in needed if lowered(name) not in given]
-    for name in listed:
-        if not isinstance(name, str):
-            raise unknown_column(name, dict.fromkeys(own))
-        if did_you_mean(name, lacking) and lowered(name) not in {*map(lowered, own), *_named_in(sources)}:
-            raise unknown_column(name, dict.fromkeys(own))
+    slips = [name for name in names if did_you_mean(name, needed) and lowered(name) not in set(map(lowered, own))]
+    if slips and (unknown := [name for name in slips if lowered(name) not in _known_columns(sources)]):
+        raise unknown_column(unknown[0], dict.fromkeys(own))
 
 
-def _named_in(sources: Sources) -> set[str]:
-    """Columns of all tables that the text reads or the call passes, and all aliases, in lower case."""
+def _known_columns(sources: Sources) -> set[str]:
+    """Columns of all tables that the text reads, the call passes or DuckDB has, and all aliases, in lower case."""
     tables: set[tuple[str, ...]] = {(name,) for name in (*sources.named, *(sources.tables or ()))}
+    found = _mentioned_names(sources, tables)
+    if not isinstance(sources, SourcesElsewhere) and sources.connection is not None:
+        found.update(name for (name,) in asked(sources.connection, _ALL_COLUMNS, []))
+    return set(map(lowered, found.union(*(_columns(path, sources) for path in tables))))
+
+
+def _mentioned_names(sources: Sources, tables: set[tuple[str, ...]]) -> set[str]:
+    """Names that the text gives; its tables are added to ``tables``."""
     found: set[str] = set()
     for each in (each for select in sources.selects for each in within(select)):
         match each:
@@ -60,7 +56,7 @@ def _named_in(sources: Sources) -> set[str]:
             case Table(path, _, columns):
                 found.update(columns)
                 tables.add(path)
-    return set(map(lowered, found.union(*(_columns(path, sources) for path in tables))))
+    return found
 
 
 def is_correlated(path: tuple[str, ...], sources: Sources) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pdrisk._core.order import Max, Min
 from pdrisk._core.statistics import Count, Distinct
@@ -26,7 +27,7 @@ from pdrisk._relations.owners import Owners
 from pdrisk._sql.relations.row_scope import Relation
 from pdrisk._sql.select.aggregate_scope import Noted
 from pdrisk._sql.syntax.pieces import lowered
-from pdrisk._sql.tables.declared_links import Links, owner_keys
+from pdrisk._sql.tables.declared_links import Links, last_name, owner_keys
 from pdrisk._sql.tables.source import Source
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 
@@ -77,7 +78,7 @@ class PeopleAsked:
             said = getattr(self, option)
             if not isinstance(said, Mapping):
                 return said
-            named = {lowered(str(table)): value for table, value in said.items()}
+            named = by_table(option, said)
             if lowered(name) not in named and is_one_of_several and option != "person":
                 return None
             if lowered(name) not in named:
@@ -109,6 +110,23 @@ class PeopleAsked:
         if len({len(columns) for columns in each}) > 1:
             raise different_units()
         return each[0]
+
+
+def by_table(option: str, said: Mapping[Any, object]) -> dict[str, object]:
+    """What an option says by the names that queries and links have for tables: in lower case, without their schemas.
+
+    Raises
+    ------
+    ParameterError
+        If it names two tables that differ in their schemas only.
+    """
+    found = {last_name(str(table)): value for table, value in said.items()}
+    if len(found) < len(said):
+        raise ParameterError(
+            f"{option}= names tables of one name in several schemas, {', '.join(map(str, said))}: ask about each in a "
+            "call of its own."
+        )
+    return found
 
 
 def people_of(asked: PeopleAsked, source: Source) -> People:

@@ -6,7 +6,7 @@ Names are looked up, not bound: DuckDB would take an unknown name for a file or 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -93,6 +93,16 @@ def named_tables(connection: DuckDBPyConnection) -> list[tuple[str, CatalogEntry
 
     A part of a name is in quotes where a dot would divide it.
     """
+    found = [
+        (name, entry)
+        for name, entry, database in _shortest_names(connection)
+        if not entry.is_view and entry.database in ("temp", database)
+    ]
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def _shortest_names(connection: DuckDBPyConnection) -> Iterator[tuple[str, CatalogEntry, str]]:
+    """Tables and views by the shortest names that mean them, and the current database."""
     rows = asked(connection, _CATALOG, [None])
     entries = [CatalogEntry(*row[:7]) for row in rows]
     by_name: dict[str, list[CatalogEntry]] = {}
@@ -100,13 +110,11 @@ def named_tables(connection: DuckDBPyConnection) -> list[tuple[str, CatalogEntry
         by_name.setdefault(lowered(entry.name), []).append(entry)
     database, search_path = rows[0][7:] if rows else ("", "")
     places = _search_path(database, search_path, None)
-    found = []
     for entry in entries:
-        if not entry.is_view and entry.database in ("temp", database):
-            schema, name = (quoted(each) if set(each) & set('."') else each for each in (entry.schema, entry.name))
-            is_first = _first(by_name[lowered(entry.name)], places)[:1] == [entry]
-            found.append((name if is_first else f"{schema}.{name}", entry))
-    return sorted(found, key=lambda pair: pair[0])
+        path = [quoted(each) if set(each) & set('."') else each for each in (entry.database, entry.schema, entry.name)]
+        is_first = _first(by_name[lowered(entry.name)], places)[:1] == [entry]
+        begin = 2 if is_first else 1 if entry.database in ("temp", database) else 0
+        yield ".".join(path[begin:]), entry, database
 
 
 def no_table(connection: DuckDBPyConnection, name: str) -> ParameterError:
@@ -119,8 +127,8 @@ def no_table(connection: DuckDBPyConnection, name: str) -> ParameterError:
 
 
 def entry_names(connection: DuckDBPyConnection) -> list[str]:
-    """The tables and views there are."""
-    return [row[0] for row in asked(connection, _NAMES, [])]
+    """The tables and views there are, as a query may name them."""
+    return [name for name, *_ in _shortest_names(connection)]
 
 
 def _search_path(database: str, setting: str, home: CatalogEntry | None) -> list[tuple[str, str]]:
@@ -149,10 +157,6 @@ WHERE NOT internal AND ($1 IS NULL OR system.main.lower(view_name) = system.main
 _VIEW = """
 SELECT COALESCE(sql, '') FROM system.main.duckdb_views()
 WHERE NOT internal AND database_name = $1 AND schema_name = $2 AND view_name = $3
-"""
-_NAMES = """
-SELECT table_name FROM system.main.duckdb_tables() WHERE NOT internal
-UNION ALL SELECT view_name FROM system.main.duckdb_views() WHERE NOT internal
 """
 
 

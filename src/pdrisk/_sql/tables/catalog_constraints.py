@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pandas as pd
 
-from pdrisk._model.kinds import NUMBER, TEXT, TRUTH
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._model.nodes import Column, Node, rebuilt
 from pdrisk._model.rowwise.families import family, of_values
 from pdrisk._sql.syntax.pieces import lowered, quoted
@@ -175,6 +175,9 @@ def _type(column: StoredColumn, *, is_collated: bool) -> CatalogType:
         return CatalogType(TRUTH)
     if kind == TEXT and (is_collated or column.type.upper() == "UUID"):  # one UUID is written in several ways
         return CatalogType("")
+    if kind == DATE:  # what families call all times without a zone
+        is_whole = column.type.upper() == "DATE"
+        return CatalogType(DATE if is_whole else TIME, is_whole)
     return CatalogType(kind if kind in (NUMBER, TEXT) else "", is_whole=pd.api.types.is_integer_dtype(dtype))
 
 

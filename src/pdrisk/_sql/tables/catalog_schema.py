@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from pprint import pformat
 from typing import Any
 
+from pdrisk._core.days import moment
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._model.declared.declarations import universe_of
 from pdrisk._model.groups.keys import listed_values
+from pdrisk._model.kinds import DATE, TIME
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._printing import printable
 from pdrisk._sql.tables.catalog_constraints import (
@@ -49,7 +51,7 @@ class CatalogSchema:
         does.
     """
 
-    bounds: dict[str, dict[str, tuple[float, float]]]
+    bounds: dict[str, dict[str, tuple[Any, Any]]]
     keys: dict[str, dict[str, list[Any]]]
     comments: dict[str, list[str]]
     links: dict[str, list[tuple[Any, str, Any]]] = field(default_factory=dict)
@@ -179,14 +181,22 @@ def _declared(table: ConstrainedTable) -> tuple[dict[str, Any], dict[str, Any], 
             keys[name] = listed
         elif low > high or listed is not None:
             comments.append(f"the CHECKs of {name!r} allow no value at all")
+        said = [_written(end, table.columns[name].kind) for end in (low, high)]
         if universe_of((float(low), float(high))) is not None:
-            bounds[name] = low, high
+            bounds[name] = tuple(said)
         elif not listed and math.isfinite(low) != math.isfinite(high):
-            known = f"from {low} on" if math.isfinite(low) else f"up to {high}"
+            known = f"from {said[0]} on" if math.isfinite(low) else f"up to {said[1]}"
             comments.append(f"the CHECKs of {name!r} allow values {known}, which is one end: declare both")
     if optional := [repr(name) for name in keys if name not in required]:
         comments.append(f"NULL is no key of {', '.join(optional)}: add None to show such rows")
     return bounds, keys, comments
+
+
+def _written(end: Any, kind: str) -> Any:
+    """An end of a range as a caller writes it: that of dates, which is in days, as text."""
+    if kind not in (DATE, TIME) or not math.isfinite(end):
+        return end
+    return str(moment(end, times=end != math.floor(end)))
 
 
 def _check(table: ConstrainedTable, constraint: Constraint, allowed: dict[str, AllowedValues]) -> list[str]:

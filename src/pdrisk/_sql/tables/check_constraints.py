@@ -14,15 +14,18 @@ from decimal import Decimal, InvalidOperation
 from itertools import chain
 from typing import Final, TypeGuard
 
-from pdrisk._model.kinds import NUMBER, TEXT, TRUTH
+from pdrisk._core.days import day_number, moment
+from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._model.nodes import MIRRORED, ORDERINGS, Cast, Column, Constant, Node, Operation
+from pdrisk._model.plain import are_dates, stamp_of
 from pdrisk._sql.syntax.pieces import INTEGERS, LARGEST
 from pdrisk._sql.syntax.tree import Scalar
 
 __all__ = ["AllowedValues", "CatalogType", "allowed_values", "conjuncts"]
 
 Number = int | float | Decimal
-KEEPING: Final = {NUMBER: "DOUBLE", TEXT: "VARCHAR"}  # types that keep the values and the order of all others
+#: Types that keep the values and the order of all others.
+KEEPING: Final = {NUMBER: "DOUBLE", TEXT: "VARCHAR", DATE: "TIMESTAMP", TIME: "TIMESTAMP"}
 FEW: Final = 2**53  # a float holds every whole number up to here
 
 
@@ -34,7 +37,7 @@ class CatalogType:
     ----------
     kind : str
     is_whole : bool
-        Whether it has whole numbers only.
+        Whether it has whole numbers or days only.
     labels : tuple of str or None
         Of an ENUM.
     """
@@ -46,7 +49,10 @@ class CatalogType:
 
 @dataclass(frozen=True, slots=True)
 class AllowedValues:
-    """Values that a column may have: a closed range, infinite where it is open, and a list; None without one."""
+    """Values that a column may have: a closed range, infinite where it is open, and a list; None without one.
+
+    A range of dates is one of days since 1970-01-01.
+    """
 
     lo: Number = -math.inf
     hi: Number = math.inf
@@ -140,9 +146,13 @@ def _either(parts: Sequence[Node], columns: Mapping[str, CatalogType]) -> ByColu
 
 
 def _ordered(symbol: str, left: Node, right: Node, columns: Mapping[str, CatalogType]) -> ByColumn | None:
-    """What a comparison of a column with a number allows."""
+    """What a comparison of a column with a number or date allows."""
     name, end = _column(left, columns), _constant(right)
-    if name is None or columns[name].kind != NUMBER or not _is_number(end):
+    if name is None or columns[name].kind not in (NUMBER, DATE, TIME):
+        return None
+    if columns[name].kind != NUMBER:
+        end = _days(end)
+    if not _is_number(end):
         return None
     if columns[name].is_whole:
         end = math.floor(end) if symbol in ("<=", ">") else math.ceil(end)
@@ -175,7 +185,7 @@ def _column(node: Node, columns: Mapping[str, CatalogType]) -> str | None:
             return str(name)
         case Cast(operand, to):
             name = _column(operand, columns)
-            return name if name is not None and to == KEEPING.get(columns[name].kind) else None
+            return name if name is not None and to.upper() == KEEPING.get(columns[name].kind) else None
     return None
 
 
@@ -187,16 +197,32 @@ def _constant(node: Node, column: CatalogType | None = None) -> Scalar:
         case Operation("unary -", (operand,)):
             value = _constant(operand)
             return -value if _is_number(value) else None
-        case Cast(operand, "ENUM") if column is not None and column.labels:
-            return _constant(operand)
-        case Cast(operand, "VARCHAR" | "BPCHAR" as to) if isinstance(text := _constant(operand), str):
-            return text.rstrip(" ") if to == "BPCHAR" else text
-        case Cast(operand, to) if to == "DOUBLE" or to in INTEGERS:
-            value = _constant(operand)
-            with suppress(InvalidOperation):
-                value = Decimal(value) if isinstance(value, str) else value
-            return value if _is_number(value) and (to == "DOUBLE" or value == math.floor(value)) else None
+        case Cast(operand, to):
+            return _in_type(_constant(operand), to.upper(), column)
     return None
+
+
+def _in_type(value: Scalar, to: str, column: CatalogType | None) -> Scalar:
+    """A constant in another type, if that keeps it; None else."""
+    if to == "ENUM":
+        return value if column is not None and column.labels else None
+    if isinstance(value, str) and to in ("VARCHAR", "BPCHAR"):
+        return value.rstrip(" ") if to == "BPCHAR" else value
+    if to in ("DATE", "TIMESTAMP"):
+        days = _days(value)
+        return None if days is None else moment(math.floor(days) if to == "DATE" else days, times=to == "TIMESTAMP")
+    if to != "DOUBLE" and to not in INTEGERS:
+        return None
+    with suppress(InvalidOperation):
+        value = Decimal(value) if isinstance(value, str) else value
+    return value if _is_number(value) and (to == "DOUBLE" or value == math.floor(value)) else None
+
+
+def _days(value: object) -> float | None:
+    """Days from 1970-01-01 to a date, a time without a zone, or the text of one; None for anything else."""
+    if not are_dates([value]) or (found := stamp_of(value)) is None or found.tzinfo is not None:
+        return None
+    return day_number(found)
 
 
 def _is_number(value: object) -> TypeGuard[Number]:

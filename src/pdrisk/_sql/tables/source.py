@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from pdrisk._core.universe import Days, Universe
-from pdrisk._model.declared.declarations import Declarations, Known
+from pdrisk._model.declared.declarations import Declarations
+from pdrisk._model.declared.known_column import Known
 from pdrisk._model.declared.missing_codes import check_code_kinds
 from pdrisk._model.kinds import TEXT, TIME
 from pdrisk._relations.plan import Relation, Scan
@@ -126,13 +127,12 @@ class Source:
     def range_of(self, column: str) -> Range:
         """Range of a column's numbers, of dates in days, as far as it is known."""
         name = lowered(column)
-        if (stated := self.stated.get(name)) is not None:
-            is_date = self.columns.get(column, "").startswith(("DATE", "TIMESTAMP"))
-            return range_of(stated, name) if isinstance(stated, Days) == is_date else ANYTHING  # of another such name
-        try:
-            return range_of(self.known(column).universe, name)
-        except ParameterError:  # of a schema that contradicts itself, for whoever needs it
-            return ANYTHING
+        found = self.stated.get(name)
+        if found is None:
+            with suppress(ParameterError):  # of a schema that contradicts itself, for whoever needs it
+                found = self.known(column).universe
+        is_date = self.columns.get(column, "").startswith(("DATE", "TIMESTAMP"))
+        return range_of(found, name) if isinstance(found, Days) == is_date else ANYTHING  # of another such name
 
     def known(self, column: str | None) -> Known:
         """Declarations of a column; none for an expression."""

@@ -15,6 +15,7 @@ from pdrisk._core.universe import Universe
 from pdrisk._model.declared.declarations import Declarations
 from pdrisk._model.declared.pandera_schema import entries_of, people_of_schema
 from pdrisk._model.kinds import ZONED
+from pdrisk._model.nearest import did_you_mean
 from pdrisk._pandas.requests.objects import declared_kinds
 from pdrisk._relations.owners import PUBLIC, ROWS, Owners
 from pdrisk._sql.syntax import private_database as workspace
@@ -200,7 +201,8 @@ class Sources:
         for name in sorted(self.public - set(self.named)):
             known = self.entry((name,) if self.tables is not None else tuple(name.split(".")))
             if known is None:
-                raise ParameterError(f"public= names {name}, but there is no such table.")
+                hint = "" if self.connection is None else did_you_mean(name, entry_names(self.connection))
+                raise ParameterError(f"public= names {name}, but there is no such table.{hint}")
             found.append(known)
         return found
 
