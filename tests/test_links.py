@@ -495,7 +495,7 @@ class TestAsASchemaSays:
             with pytest.raises(ParameterError, match=r"there is cd.bookings, .*Did you mean 'cd.members'"):
                 pdrisk.sql("SELECT COUNT(*) FROM members", con, **options)
             with pytest.raises(
-                ParameterError, match="tables of one name in several schemas, cd.members, survey.members"
+                ParameterError, match=r"tables of one name in several schemas, cd\.members, survey\.members"
             ):
                 pdrisk.sql(query, con, **{**options, "person": {"cd.members": "memid", "survey.members": "pid"}})
 

@@ -119,6 +119,35 @@ def test_without_somebody(name, aggregate):
         assert loss_between(ask, one, other) <= 1 + 1e-6, mechanism
 
 
+IN_GROUPS = {
+    "a table": "a",
+    "joined": "a JOIN b USING (pid)",
+    "first row": "(SELECT pid, g, ROW_NUMBER() OVER (PARTITION BY pid ORDER BY x) AS n FROM a) q WHERE n = 1",
+    "of words": "a JOIN words USING (g)",
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", IN_GROUPS)
+def test_people_counted_in_groups_without_somebody(name, seed):
+    """In how many groups somebody counts follows from the rows of the tables, and is held to where they are wrong."""
+    draw, words = np.random.default_rng(seed), IN_GROUPS[name].replace("(", " ").replace(")", " ").split()
+    rows = {table: most for table, most in CAPPED["rows"].items() if table in words}
+
+    def ask(tables):
+        return pdrisk.sql(
+            f"SELECT g, COUNT(DISTINCT pid) AS n FROM {IN_GROUPS[name]} GROUP BY g",
+            eps=1, person="pid", rows=rows, keys={"g": ["a", "b", "c", None]},
+            public={"words": WORDS} if "words" in words else {},
+            tables={table: frame for table, frame in tables.items() if table in words},
+        )  # fmt: skip
+
+    tables = small(draw)
+    pid = tables["a"]["pid"].mode()[0]
+    rest = {table: frame[(frame["pid"] != pid).fillna(True)] for table, frame in tables.items()}
+    assert loss_between(ask, tables, rest) <= 1 + 1e-6
+
+
 class TestIdsUnderACollation:
     """Ids are compared by their code points, whatever a column's collation takes for equal."""
 

@@ -135,6 +135,22 @@ class TestKeys:
             assert pdrisk.sql(query, con, eps=1, keys=keys)["n"].tolist() == [(PEOPLE["region"] == "north").sum()]
 
     @pytest.mark.slow
+    def test_of_a_dict_within_where(self):
+        """A dict serves many queries, so keys that this one rules out are no groups; a list says what is shown."""
+        con = table("INTEGER", 1, 2, 3, 3, None)
+        query = "SELECT g, COUNT(*) AS n FROM t WHERE {} GROUP BY g"
+        for where, expected in {
+            "g IN (3, 2)": [2, 3], "g >= 2": [2, 3, 9], "g = 9 OR g = 1": [1, 9], "g BETWEEN 0 AND 1": [1],
+        }.items():  # fmt: skip
+            answer = pdrisk.sql(query.format(where), con, eps=1, keys={"g": [1, 2, 3, 9]})
+            assert answer["g"].tolist() == expected, where
+            assert pdrisk.sql(query.format(where), con, eps=1, keys=[1, 2, 3, 9])["g"].tolist() == [1, 2, 3, 9]
+        mean = "SELECT AVG(n) AS m FROM (SELECT g, COUNT(*) AS n FROM t WHERE g IN (2, 3) GROUP BY g)"
+        assert pdrisk.sql(mean, con, eps=1, keys={"g": [1, 2, 3, 9]})["m"].tolist() == [1.5]
+        assert pdrisk.sql(query.format("g > ?"), con, eps=1, keys={"g": [1, 9]}, params=[5])["g"].tolist() == [1, 9]
+        with pytest.raises(pdrisk.ParameterError, match="leaves none of the public keys of g"):
+            pdrisk.sql(query.format("g = 7"), con, eps=1, keys={"g": [1, 2]})
+
     def test_many(self):
         frame = pd.DataFrame({"g": np.arange(50_000)})
         assert counts(frame, range(-1, 49_999)) == [0.0] + [1.0] * 49_999

@@ -75,6 +75,17 @@ QUERIES = {
         "SELECT name, n FROM (SELECT region, COUNT(*) AS n FROM people GROUP BY region HAVING COUNT(*) > 20 ORDER BY n DESC "
         "LIMIT 2) q JOIN names USING (region) ORDER BY ALL"
     ),
+    "commas": f"SELECT a.region, a.n + b.n AS m, c.n FROM ({N[6:-1]}) a, ({N[6:-1]}) b, ({N[6:-1]}) c WHERE c.region = b.region AND b.region = a.region ORDER BY ALL",
+    "the largest of all": f"WITH {N} SELECT region, n FROM n WHERE n = (SELECT MAX(n) FROM n) ORDER BY region",
+    "two numbers of all": f"WITH {N} SELECT (SELECT MAX(n) FROM n) - (SELECT MIN(n) FROM n) AS span, SUM(n) AS n FROM n",
+    "answers of answers united": f"WITH {N} SELECT 'sum' AS k, SUM(n) AS n FROM n UNION ALL SELECT 'most', MAX(n) FROM n",
+    "averages with their total": f"SELECT region, AVG(n) AS v, COUNT(*) AS k FROM ({N[6:-1]}) GROUP BY ROLLUP (region) ORDER BY ALL",
+    "chosen, with their total": f"SELECT region, SUM(n) AS v FROM ({N[6:-1]}) WHERE n > 20 GROUP BY ROLLUP (region) ORDER BY ALL",
+    "first, with their total": f"SELECT region, SUM(n) AS v FROM ({N[6:-1]} ORDER BY n DESC, region LIMIT 2) GROUP BY ROLLUP (region) ORDER BY ALL",
+    "fewer columns with their total": (
+        "SELECT region, SUM(n) AS v, MAX(n) AS m, GROUPING(region) AS g FROM (SELECT region, sex, COUNT(*) AS n FROM people "
+        "GROUP BY region, sex) GROUP BY CUBE (region) ORDER BY ALL"
+    ),
     "spreads": f"WITH {N} SELECT STDDEV(n) AS s, VAR_POP(n) AS v, VARIANCE(area) AS a FROM n LEFT JOIN names USING (region)",
 }  # fmt: skip
 
@@ -118,12 +129,35 @@ class TestPaidOnce:
         # Counts and sums of AVG are one release of two noisy numbers.
         assert pdrisk.explain(found, "publication").count("for eps") == min(releases, 2)
 
-    @pytest.mark.parametrize("name", ["shares of a total", "a join of a join"])
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "shares of a total",
+            "a join of a join",
+            "the largest of all",
+            "two numbers of all",
+            "commas",
+            "answers of answers united",
+            "averages with their total",
+            "chosen, with their total",
+            "first, with their total",
+        ],
+    )
     def test_a_name_has_one_answer(self, name, book):
         ledger = book()
         found = ask(QUERIES[name], eps=0.1, ledger=ledger)
         assert ledger.remaining().spent == 0.1
         assert pdrisk.explain(found, "publication").count("for eps 0.1") == 1
+
+    def test_the_largest_is_one_of_them(self):
+        """Of two draws the largest would hardly ever be among those of the other."""
+        assert all(len(ask(QUERIES["the largest of all"], eps=0.05)) >= 1 for _ in range(20))
+
+    def test_several_values_are_refused_before_payment(self, book):
+        ledger = book()
+        with pytest.raises(ParameterError, match="a subquery gives 4 rows where one value is needed"):
+            ask(f"WITH {N} SELECT region FROM n WHERE n > (SELECT n FROM n)", ledger=ledger)
+        assert ledger.remaining().spent == 0
 
     def test_the_parts_of_a_total_add_up(self):
         """Two draws of a small eps would not."""

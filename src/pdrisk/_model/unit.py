@@ -24,7 +24,7 @@ import numpy as np
 from pdrisk._core.foreign import as_integer, shown
 from pdrisk._core.statistics import Count, Statistic
 from pdrisk._model.nearest import did_you_mean
-from pdrisk._model.unit_errors import in_several_groups, row_of_one_table, undecided
+from pdrisk._model.unit_errors import in_several_groups, people_as_groups, row_of_one_table, undecided
 from pdrisk._model.unit_label import checked_label, name_of_people
 from pdrisk._model.waves import Waves
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -220,7 +220,8 @@ def checked_columns(name: str, columns: object) -> tuple[Hashable, ...]:
         listed = list(islice(columns, MOST_COLUMNS + 1))
     found = tuple(each for each in listed if isinstance(each, str | int) and not isinstance(each, bool))
     if len(found) < len(listed) or not found:
-        raise ColumnTypeError(f"{name} must be the name of a column, or a list of names, not of type {_kind(columns)}.")
+        kind = type(columns).__name__
+        raise ColumnTypeError(f"{name} must be the name of a column, or a list of names, not of type {kind}.")
     if len(found) > MOST_COLUMNS:
         raise ParameterError(f"{name} lists more than {MOST_COLUMNS} columns: list fewer.")
     return tuple(dict.fromkeys(found))
@@ -257,6 +258,7 @@ def judged_unit(
     unit: object = None,
     counts_rows: bool = False,
     listed: int | None = None,
+    observed: bool = False,
 ) -> Unit:
     """The unit of a query, from what is declared and what the question says.
 
@@ -273,6 +275,8 @@ def judged_unit(
         Whether a count is one of rows, as in SQL, unless it is of the columns that say who a person is.
     listed : int or None
         How many groups are listed; None if that is not known.
+    observed : bool
+        Whether the groups that occur are shown.
 
     Raises
     ------
@@ -313,7 +317,10 @@ def judged_unit(
             "instead."
         )
     counts_ids = any(_is_number_of_people(asked, columns, people, counts_rows) for asked, columns in wanted)
+    if observed and set(people.columns) <= set(by):
+        raise people_as_groups(people.columns)
     in_groups = _groups_of(people, by, way, groups)
+    in_groups = checked_rows(people.rows) if in_groups is None and is_counted else in_groups  # k rows: k groups at most
     # With rows=k alone, k rows lie in whatever groups; people are counted in groups, whichever of their rows are left.
     if in_groups is None and (most is None or (counts_ids and rows is not None)):
         different = [column for column in by if column not in people.constant]
@@ -364,7 +371,7 @@ def checked_rows(rows: object) -> int | None:
 def checked_count(name: str, value: object) -> int:
     value = as_integer(value)
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
-        raise ColumnTypeError(f"{name} is a whole number, not of type {_kind(value)}.")
+        raise ColumnTypeError(f"{name} is a whole number, not of type {type(value).__name__}.")
     number = int(value)
     if not 1 <= number <= MOST_ROWS:
         raise ParameterError(f"{name} must be between 1 and {MOST_ROWS:,}.")
@@ -385,14 +392,9 @@ def _is_number_of_people(statistic: Statistic, columns: Sequence[Hashable], peop
 def _groups_of(people: People, by: Sequence[Hashable], way: str | None, groups: object) -> int | None:
     """Number of groups in which a person counts; None if nothing says it."""
     if groups is not None:
-        number = checked_count("groups", groups)
         if not by:
             raise ParameterError("groups= says in how many groups of by= a person counts: pass by= as well.")
-        return number
+        return checked_count("groups", groups)
     if not by or way == ONE or set(by) <= {*people.constant, *people.columns}:
         return 1
     return None
-
-
-def _kind(value: object) -> str:
-    return type(value).__name__

@@ -18,6 +18,7 @@ __all__ = [
     "different_units",
     "in_several_groups",
     "not_of_dataset",
+    "people_as_groups",
     "row_of_one_table",
     "undecided",
 ]
@@ -52,6 +53,15 @@ def in_several_groups(by: Iterable[Hashable], *, counts_people: bool = False) ->
         f"a person may be in several groups of by={', '.join(columns)}, and the question does not say in how many: "
         "pass groups=1 to let each person count in one of them, chosen at random, or groups=g for g of them, with g "
         f"times the noise{rows}; or declare constant={columns!r} if it does not differ within a person."
+    )
+
+
+def people_as_groups(person: Iterable[Hashable]) -> ParameterError:
+    """The error for ids of people as groups, of which those that occur would be shown."""
+    named = ", ".join(map(str, person))
+    return ParameterError(
+        f'each group of {named} is one person, and keys="observed" would show who is in the data: list ids that are '
+        "public, or make one number of each person's rows and ask about these."
     )
 
 

@@ -61,6 +61,7 @@ def unit_of(frame: pd.DataFrame, lines: tuple[Line, ...], groups: Groups | None,
     unit = judged_unit(
         people, asked, by, per_person=request.per_person, rows=request.rows, groups=request.groups, unit=request.unit,
         listed=None if groups is None or groups.keys is None else len(groups.keys),
+        observed=groups is not None and groups.keys_from == "data",
     )  # fmt: skip
     if unit.is_of_people and request.neighbours == REPLACE:
         raise ParameterError(

@@ -162,10 +162,9 @@ def keys_given(
     source: Source = "categories" if take_categories(keys) else "given"
     if are_categories(keys):
         return _checked(groups, dict.fromkeys((group.names[0] for group in groups), keys), categories), source
-    if keys is not None and (len(groups) == 1 or not isinstance(keys, Mapping)):
+    if keys is not None and not isinstance(keys, Mapping):
         return _checked(groups, keys, categories), source
-    given = keys if isinstance(keys, Mapping) else {}
-    lists = [_by_name([group], given, categories) for group in groups]
+    given, lists = _within_where(groups, keys if isinstance(keys, Mapping) else {}, categories, found)
     tables = [
         _within(table, groups, lists)
         for table in public(groups, frozenset(at for at, own in enumerate(lists) if own is not None))
@@ -185,15 +184,33 @@ def keys_given(
     return _checked(groups, listed, categories), "declared" if keys is None else source
 
 
-def _within(table: PublicKeys, groups: Sequence[Grouping], lists: Sequence[list[object] | None]) -> PublicKeys:
+def _within_where(
+    groups: Sequence[Grouping], given: Mapping[Any, object], categories: Categories, found: Sequence[Limit]
+) -> tuple[Mapping[Any, object], list[Sequence[Any] | None]]:
+    """A caller's lists without the keys that WHERE rules out, by name and by group; None where there is none."""
+    left, lists = {name.lower(): own for name, own in given.items() if isinstance(name, str)}, list[Any]()
+    kept: dict[Any, object] = {}
+    for group in groups:
+        name = next((name.lower() for name in group.names if name.lower() in left), None)
+        if name is None:
+            lists.append(None)
+            continue
+        own = _by_name([group], {name: left.pop(name)}, categories)
+        assert own is not None
+        listed = [key for (key,) in _checked([group], own[0], categories)]
+        kept[name] = group.public(listed, limit_of(group.sql, found))
+        lists.append(kept[name])
+    return kept, lists
+
+
+def _within(table: PublicKeys, groups: Sequence[Grouping], lists: Sequence[Sequence[Any] | None]) -> PublicKeys:
     """Those rows of a public table whose columns are in the caller's lists."""
     places, rows = table
     for at, place in enumerate(places):
         own = lists[place]
         if own is None:
             continue
-        group = groups[place]
-        kept = {key for (key,) in _checked([group], own[0], lambda _: None)}
+        group, kept = groups[place], set(own)
         values = _typed([row[at] for row in rows], group)
         rows = [row for row, value in zip(rows, values, strict=True) if value in kept]
         if not rows:

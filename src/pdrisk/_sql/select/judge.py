@@ -21,7 +21,7 @@ from pdrisk._model.groups.private_keys import judged_groups_shown, share_of_valu
 from pdrisk._model.joint import joined
 from pdrisk._model.nodes import Column, Node, Window, below
 from pdrisk._model.query import Line, Query, answered_by
-from pdrisk._model.unit import People
+from pdrisk._model.unit import People, checked_rows
 from pdrisk._model.weights import check_weighing
 from pdrisk._relations.canonical import canonical
 from pdrisk._relations.pruned import columns_named, columns_read
@@ -156,12 +156,13 @@ def _judged(
         check_slips(stated, [*(label for label, _ in relation.columns), *relation.source.below], needed, sources)
     owners = relation.owners
     if owners is None or owners.of_rows:
-        is_one_of_several = isinstance(people.person, Mapping) and len(people.person) + len(people.links) > 1
         name = relation.source.asked_as or relation.source.name
         if owners is None and relation.source.public:
             raise ParameterError(f"{name} is public: ask it without pdrisk, and exactly.")
-        people = people.of_table(name, is_one_of_several=is_one_of_several)
+        people, of_tables = people.of_table(name), people.rows
         known = people_of(people, relation.source)
+        if isinstance(of_tables, Mapping):  # a fact about the table, as where several are joined
+            people, known = replace(people, rows=None), replace(known, rows=checked_rows(people.rows))
     else:
         owners = limited(owners, core.where, answers.rows)
         people, known = of_relation(people, relation, owners)
@@ -302,7 +303,7 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
         keys = {name: keys[name] for name in passed if lowered(name) in names} or None
     if answers.groups:
         source = answers.relation.source
-        found = [] if keys is not None and len(answers.groups) == 1 else [e for c in conditions for e in c.limits()]
+        found = [each for condition in conditions for each in condition.limits()]
         known = list(answers.groups)
         if keys is None or isinstance(keys, Mapping):  # else all are listed
             known = [_on_its_days(group, found, answers.rows) for group in known]

@@ -71,21 +71,20 @@ class PeopleAsked:
         """Whether person= is given or declared."""
         return self.person is not None or bool(self.known.columns)
 
-    def of_table(self, name: str, *, is_one_of_several: bool = False) -> PeopleAsked:
-        """The options for one table; for one of several the others may be missing."""
+    def of_table(self, name: str) -> PeopleAsked:
+        """The options for one table; what a dict says of others does not matter."""
 
         def own(option: str) -> object:
             said = getattr(self, option)
             if not isinstance(said, Mapping):
                 return said
             named = by_table(option, said)
-            if lowered(name) not in named and is_one_of_several and option != "person":
-                return None
-            if lowered(name) not in named:
-                listed = ", ".join(map(str, said))
-                advice = " Name its column, or the table in public= if nobody is in it." if option == "person" else ""
-                raise ParameterError(f"{option}= names table {listed}, and the query reads {name}.{advice}")
-            return named[lowered(name)]
+            if option == "person" and lowered(name) not in named:
+                raise ParameterError(
+                    f"person= names table {', '.join(map(str, said))}, and the query reads {name}. Name its column, or "
+                    "the table in public= if nobody is in it."
+                )
+            return named.get(lowered(name))
 
         known = replace(self.known, per_person=ONE) if lowered(name) in self.one_row else self.known
         return replace(
@@ -181,7 +180,7 @@ def owners_of_table(asked: PeopleAsked, source: Source, linked: Sequence[str] = 
         If it has not all columns that say who a person is.
     """
     name = source.asked_as or source.name
-    own = (replace(asked, person=list(linked)) if linked else asked).of_table(name, is_one_of_several=True)
+    own = (replace(asked, person=list(linked)) if linked else asked).of_table(name)
     if not isinstance(asked.constant, Mapping):
         there = set(map(lowered, source.columns))
         same = [each for each in checked_columns("constant", own.constant) if lowered(str(each)) in there]
@@ -240,8 +239,10 @@ def known_rows(
     said = (asked.rows, asked.per_person, people.per_person)
     known = {*people.columns, *people.constant}
     of_people = all(columns and set(columns) <= known for columns in map(_columns, noted))
-    if of_people or any(each is not None for each in said):
+    if any(each is not None for each in said):
         return people
+    if of_people:
+        return replace(people, rows=owners.most)  # and so in no more groups
     in_each_group = bool(owners.extra) and set(owners.extra) <= set(by)
     if in_each_group and asked.groups is None and not set(by) <= known:  # one in each is not one in all together
         if owners.most is None:
@@ -286,6 +287,7 @@ def unit_of(
         people, wanted, grouped, per_person=asked.per_person, rows=asked.rows, unit=asked.unit,
         groups=asked.groups if by or not people.columns else None, counts_rows=True,
         listed=None if groups is None or groups.keys is None else len(groups.keys),
+        observed=groups is not None and groups.keys_from == "data",
     )  # fmt: skip
     if unit.per_person in NO_DATE and (dated := [each for each in noted if isinstance(each.asked.universe, Days)]):
         raise ParameterError(

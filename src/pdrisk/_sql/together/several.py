@@ -107,12 +107,13 @@ class Plan:
     def judged(self, judge: Judge, value: Callable[[Statement], Scalar]) -> tuple[Statement, ...]:
         """Statements one after another; ``value`` gives the values of scalar subqueries."""
         scalars, found = Scalars(), list[Statement]()
+        reader = StatementReader(self.nest, judge, self._trial, self.sources)
         while True:
             select = self.read(scalars)
             waiting = scalars.selects[len(found) :]
             asked = waiting[0] if waiting else select
             keys = own_keys(self.keys, asked, self.nest) if scalars.selects else self.keys
-            found.append(statement_of(asked, StatementReader(self.nest, judge, self._trial, self.sources), keys))
+            found.append(statement_of(asked, reader, keys, is_part=bool(waiting)))
             if not waiting:
                 return tuple(found)
             check_scalar(found[-1])
@@ -232,6 +233,8 @@ class StatementReader:
     sources : Sources
     known : list
         Statements that are joined, each of which is asked once.
+    judged : list of (Select, keys, Judged)
+        Queries, each of which is asked once, wherever it stands in the text.
     """
 
     nest: Nest
@@ -239,17 +242,34 @@ class StatementReader:
     trial: Judge
     sources: Sources
     known: Known = field(default_factory=list)
+    judged: list[tuple[Select, object, Judged]] = field(default_factory=list)
+
+    def known_query(self, select: Select, keys: object) -> Judged | None:
+        """A query that stands elsewhere in the text, too; None if it does not."""
+        plain = replace(select, functions=frozenset(), has_parameters=False)
+        return next((one for own, of, one in self.judged if of is keys and own == plain), None)
+
+    def query(self, select: Select, keys: object) -> Judged:
+        """The query of a SELECT, judged once."""
+        found = self.known_query(select, keys)
+        if found is None:
+            found = self.judge(select, keys)
+            self.judged.append((replace(select, functions=frozenset(), has_parameters=False), keys, found))
+        return found
 
 
-def statement_of(select: Select, reader: StatementReader, keys: object) -> Statement:
+def statement_of(select: Select, reader: StatementReader, keys: object, *, is_part: bool = False) -> Statement:
     """Statement of a SELECT: one query, or several put together; ``keys`` as the caller passed them.
+
+    ``is_part`` says that others use its numbers. The query below such a one is asked apart, since it may stand
+    elsewhere in the text, too, as a CTE does that is named twice.
 
     Raises
     ------
     ParameterError
         If anything is wrong with one of them, or they do not fit together.
     """
-    nest, judge = reader.nest, reader.judge
+    nest = reader.nest
     nested = nest(select)
     source = nested.core.source
     seen = {name: cte for name, (cte, _) in nested.ctes.items()}
@@ -270,14 +290,19 @@ def statement_of(select: Select, reader: StatementReader, keys: object) -> State
             replace(part, ctes={**seen, **part.ctes}, functions=select.functions, has_parameters=select.has_parameters)
             for part in source.parts
         )
-        together = tables_of(replace(source, parts=selects), judge, keys, reader.trial)
+        of_people = source.grouped_by is not None and nest(selects[0]).core.source == selects[0].source
+        together = tables_of(replace(source, parts=selects), reader, keys) if of_people else None
         parts += [] if together is None else [together]
         for at, own in enumerate(selects if together is None else ()):
-            places = None if source.grouped_by is None else source.grouped_by[at]
+            places = source.grouped_by[at] if of_people and source.grouped_by is not None else None
             said = own_keys(keys, own, nest) if places is None else keys_of_part(keys, source, places)
-            parts.append(statement_of(own, reader, said))
+            parts.append(statement_of(own, reader, said, is_part=True))
     elif not nested.is_put_together:
-        return judge(select, keys)
+        core = replace(nested.core, ctes=seen, functions=select.functions, has_parameters=select.has_parameters)
+        is_apart = is_part or reader.known_query(core, keys) is not None
+        if not (nested.over and is_apart) or nested.counted:
+            return reader.query(select, keys)
+        parts = [reader.query(core, keys)]
     if joined is None:
         labels, kinds = _columns(parts)
         columns = (stacked_column(at, kind, parts) for at, kind in enumerate(kinds))
@@ -294,7 +319,7 @@ def statement_of(select: Select, reader: StatementReader, keys: object) -> State
     return found
 
 
-def tables_of(union: Union, judge: Judge, keys: object, trial: Judge) -> GroupedTables | None:
+def tables_of(union: Union, reader: StatementReader, keys: object) -> GroupedTables | None:
     """Groupings as one query, which measures the finest one and its margins together; None where they cannot be.
 
     That takes all combinations of listed keys, and statistics that are sums over groups.
@@ -306,11 +331,11 @@ def tables_of(union: Union, judge: Judge, keys: object, trial: Judge) -> Grouped
     select, own = union.parts[groupings.index(finest)], keys_of_part(keys, union, finest)
     if are_private(keys) or isinstance(select.source, Union):
         return None
-    query = trial(select, own).query
+    query = reader.trial(select, own).query
     if query.groups is None or len(query.groups.columns) < len(finest) or not can_have_margins(query):
         return None
     asked = MarginsAsked([[query.groups.columns[at] for at in axes] for axes in groupings if axes != finest])
-    found = judge(select, own)
+    found = reader.judge(select, own)
     constants = (tuple(item for item, _ in part.items[len(finest) :]) for part in union.parts)
     bits = tuple(tuple(int(each.value) for each in items if isinstance(each, Constant)) for items in constants)
     return GroupedTables(replace(found, query=with_margins(found.query, asked)), groupings, bits)

@@ -28,6 +28,8 @@ from pdrisk.errors import ParameterError
 
 __all__ = ["Known", "Named", "SideBySide", "joined_tables"]
 
+BITS = 120  # of the number of a joined row, as a HUGEINT
+LEAST_BITS = 20  # of these for each table: a million rows
 Known = list[tuple[Select | Table, Statement]]  # statements of a text that are asked once, wherever they stand
 Named = tuple[tuple[tuple[str, ...], Columns], ...]  # the names and columns of each table
 
@@ -196,11 +198,27 @@ def _typed(relation: Relation) -> tuple[tuple[str, Expression], ...]:
     return tuple((label, Expression(f"v{at}", value.kind)) for at, (label, value) in enumerate(relation.columns))
 
 
+def _number_of(codes: tuple[str, ...]) -> str:
+    """Number of a joined row, by which rows are in the order of the tables; a missing row comes last.
+
+    It is computed of the row alone where it fits into an integer: what numbered all rows would keep WHERE above the
+    whole product of tables that a comma joins.
+    """
+    bits = BITS // len(codes)
+    if bits < LEAST_BITS:
+        return f"row_number() OVER (ORDER BY {', '.join(codes)})"
+    places = range(bits * (len(codes) - 1), -1, -bits)
+    last = 2**bits - 1
+    return " + ".join(
+        f"coalesce(CAST({code} AS HUGEINT), {last}) * {2**place}" for code, place in zip(codes, places, strict=True)
+    )
+
+
 def joined_tables(item: From, reader: SideBySide) -> tuple[JoinedParts, Layer, Named]:
     """What is joined, a layer with its columns, and those of each table by its names."""
     found = reader.read(item)
     columns = [name for _, listed in found.sides for _, value in listed for name in (value.sql, value.uncut) if name]
-    numbered = f"row_number() OVER (ORDER BY {', '.join(found.codes)}) AS code"
+    numbered = f"{_number_of(found.codes)} AS code"
     noisy = (int(value.uncut[1:]) for _, listed in found.sides for _, value in listed if value.uncut)
     joined = JoinedParts(
         f"SELECT {', '.join([*columns, numbered])} FROM {found.sql}",

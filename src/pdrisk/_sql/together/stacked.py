@@ -213,8 +213,12 @@ def check_scalar(statement: Statement) -> None:
     ((_, kind),) = shown(statement)
     if kind not in TYPES:
         raise ParameterError(f"a subquery gives {kind} where one value is needed: ask for it in a query of its own.")
-    if isinstance(statement, Judged) and all(layer.keeps_rows for layer in statement.layers):
-        groups = statement.query.groups
+    inner: Statement = statement
+    layers: tuple[Layer, ...] = ()
+    while isinstance(inner, Stacked) and inner.joined is None and len(inner.parts) == 1:
+        layers, inner = (*inner.layers, *layers), inner.parts[0]
+    if isinstance(inner, Judged) and all(layer.keeps_rows for layer in (*inner.layers, *layers)):
+        groups = inner.query.groups
         _check_rows(1 if groups is None or groups.keys is None else len(groups.keys))
 
 
