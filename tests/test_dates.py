@@ -215,6 +215,16 @@ class TestMonths:
         counts = {as_key(k): n for k, n in con.execute(f"SELECT {by}, COUNT(*) FROM stays GROUP BY 1").fetchall() if k}
         assert dict(zip(found["m"], found["n"], strict=True)) == {each: counts.get(each, 0) for each in found["m"]}
 
+    @pytest.mark.parametrize("joined", ["", " JOIN (SELECT pid FROM stays) USING (pid)"])
+    @pytest.mark.parametrize("where", ["", " WHERE a >= DATE '2020-03-01'"])
+    def test_of_a_column_that_a_subquery_names(self, where, joined, con):
+        named = f"(SELECT month(a) + 100 AS m, pid FROM stays{where}) q{joined}"
+        query = f"SELECT m, COUNT(*) AS n FROM {named} GROUP BY m ORDER BY m"
+        found = ask(query, con, bounds={"a": ("2020-02-10", "2020-05-20")}, person="pid", rows={"stays": 1})
+        assert found["m"].tolist() == [103, 104, 105] if where else [102, 103, 104, 105]
+        counts = dict(con.execute(f"SELECT month(a) + 100, COUNT(*) FROM stays{where} GROUP BY 1").fetchall())
+        assert found["n"].tolist() == [counts[m] for m in found["m"]]
+
     @pytest.mark.parametrize("keys", [["2020-01", "2020-03"], {"m": ["2020-01-01", "2020-03"]}])
     def test_keys_as_months(self, keys, con):
         query = "SELECT date_trunc('month', a) AS m, COUNT(*) AS n FROM stays GROUP BY m"

@@ -210,6 +210,9 @@ class TestNamesInADict:
             "UNION ALL SELECT ward, AVG(km) FROM visits GROUP BY ward": [["m", 30], ["f", 50], ["a", 5], ["b", 2]],
             "SELECT COUNT(*) AS n FROM people WHERE age > (SELECT 11 * AVG(km) FROM visits)": [[1]],
             "WITH v AS (SELECT km * 2 AS far FROM visits) SELECT AVG(far) AS m FROM v": [[8]],
+            "SELECT w, AVG(km) AS m FROM (SELECT ward AS w, km FROM visits) GROUP BY w": [["a", 5], ["b", 2]],
+            "WITH v AS (SELECT ward AS w, km FROM visits), u AS (SELECT w AS x, km AS k FROM v) "
+            "SELECT x AS y, COUNT(*) AS m FROM u GROUP BY y": [["a", 2], ["b", 1]],
         }.items(),
     )
     @pytest.mark.parametrize("place", ["frames", "database"])

@@ -16,11 +16,16 @@ from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import Day, Expression, constant, kind_of_type, quoted, written_constant
 from pdrisk._sql.syntax.ranges import Range
 
-__all__ = ["bounds_of_day", "on_days"]
+__all__ = ["bounds_of_day", "on_days", "within_bounds"]
 
 MOST_DAYS = 40_000  # a century
 NO_TIME, LONGEST_UNIT = datetime.timedelta(0), datetime.timedelta(days=366)
 SHORTEST = datetime.timedelta(microseconds=1)
+
+
+def within_bounds(sql: str, day: Day, found: Sequence[Limit], lies: Range, scope: Scope) -> tuple[Any, ...] | None:
+    """Values of an expression on the days that a WHERE and the range of the column allow; None if an end is open."""
+    return on_days(sql, day, [*found, *bounds_of_day(day, lies)], scope)
 
 
 def on_days(sql: str, day: Day, found: Sequence[Limit], scope: Scope) -> tuple[Any, ...] | None:

@@ -187,16 +187,18 @@ class _Grouped:
             for label in self.columns
             if lowered(label) in self.sources.stated
         }
+        by = {name: str(value.column) for name, value in self.labels.items() if name in self.by.values()}
         source = replace(
             base.source, made=PerPerson(base.source.relation, tuple(self.nodes), tuple(self.made)),
             columns=self.columns, untyped=frozenset(), whole=frozenset(), is_table=False,
             declared=replace(base.source.declared, own=(), schema=()), stated=stated,
+            called={name: base.source.called.get(column, column) for name, column in by.items()},
         )  # fmt: skip
         columns = []
         for name, value in self.labels.items():
             new = column_of(name, self.columns[name], source)
             columns.append((name, replace(new, shown=value.shown, given=value.given, range=value.range)))
-        place = {str(value.column): name for name, value in self.labels.items() if name in self.by.values()}
+        place = {column: name for name, column in by.items()}
         key = tuple(place[each] for each in owners.key)
         extra = tuple(name for name in self.by.values() if name not in key)
         if extra:

@@ -26,6 +26,7 @@ from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import (
     INTEGERS,
     RANGED,
+    Day,
     Expression,
     kind_of_type,
     lowered,
@@ -200,10 +201,10 @@ class Rows:
         error.path = (*node.qualifiers, node.name)
         raise error
 
-    def range_of(self, sql: str) -> Range:
-        """Range of a column of the relation by how expressions read it."""
-        found = next((value for _, value in self.relation.columns if value.sql == sql), None)
-        return ANYTHING if found is None else self._ranged(found).range
+    def range_of(self, day: Day) -> Range:
+        """Range of a column of dates, whether a subquery shows it or not."""
+        found = next((value for _, value in self.relation.columns if value.sql == day.sql), None)
+        return self.relation.source.range_of(day.column) if found is None else self._ranged(found).range
 
     def without(self, alias: str) -> Rows:
         """Scope for the expression of an alias, without the alias itself."""

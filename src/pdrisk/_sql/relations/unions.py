@@ -76,6 +76,7 @@ def _pair(left: Relation, right: Relation, sources: Sources) -> Relation:
         made=United(tuple(Selection(each.source.relation, tuple(zip(names, nodes, strict=True)))
                          for nodes, each in ((own_nodes, left), (other_nodes, right)))),
         declared=Declarations(), untyped=frozenset(), whole=frozenset(), is_table=False, stated=left.source.stated,
+        called={},
     )  # fmt: skip
     rows = (left.owners.most, right.owners.most)
     most = None if rows[0] is None or rows[1] is None else rows[0] + rows[1]

@@ -11,9 +11,11 @@ from pdrisk._model.kinds import TEXT
 from pdrisk._model.nodes import Column, Node
 from pdrisk._relations.owners import Owners
 from pdrisk._relations.plan import Selection
+from pdrisk._sql.relations.day_keys import within_bounds
 from pdrisk._sql.relations.public_keys import listed_as
-from pdrisk._sql.relations.row_scope import Member, Relation, column_of
+from pdrisk._sql.relations.row_scope import Member, Relation, Rows, column_of
 from pdrisk._sql.syntax.pieces import Expression, kind_of_type, lowered, quoted
+from pdrisk._sql.syntax.tree import Scalar
 from pdrisk._sql.tables.parquet_meanings import as_remembered
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
@@ -103,11 +105,20 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
         ),
     )
 
+    limits = [each for condition in (*relation.owned, *relation.where) for each in condition.limits()]
+
+    def listed(value: Expression) -> tuple[Scalar, ...] | None:
+        """All that a column can be, as far as the text or the bounds of dates say it."""
+        if value.values is not None or value.day is None or value.column is not None:
+            return value.values
+        rows = Rows(relation, {})
+        return within_bounds(value.sql, value.day, limits, rows.range_of(value.day), rows)
+
     def moved(label: str, value: Expression) -> tuple[str, Expression]:
         name = columns.names[value.sql if value.column is None else quoted(value.column)]
         new = column_of(name, made.columns[name], made)
         shown = quoted(name) if value.column is not None else value.shown
-        return label, replace(new, shown=shown, given=value.given, range=value.range, values=value.values)
+        return label, replace(new, shown=shown, given=value.given, range=value.range, values=listed(value))
 
     def renamed(names: Iterable[str]) -> tuple[str, ...]:
         return tuple(columns.names[quoted(name)] for name in names)
@@ -174,6 +185,7 @@ def _source(columns: _Columns, old: Source, key: Sequence[str]) -> Source:
         whole=frozenset(new[name] for name in old.whole if name in new),
         stated=columns.given,
         below=old.below | frozenset(map(lowered, old.columns)),
+        called={name: old.called.get(column, column) for name, column in stored.items()},
         held=old.stored,
         tables={as_remembered(old.sql): old.origin} if old.made is None else old.tables,
     )
@@ -221,6 +233,7 @@ def read_together(left: Source, right: Source, sources: Sources, how: str) -> So
         is_table=left.is_table and right.is_table,
         stated={**left.stated, **right.stated},
         below=left.below | right.below,
+        called={**left.called, **right.called},
         tables={**left.tables, **right.tables},
         held={**left.stored, **right.stored},
     )

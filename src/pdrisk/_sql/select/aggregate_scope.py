@@ -219,7 +219,8 @@ class Answers:
             if alias and not isinstance(item, Star) and not _aggregates(item):
                 aliases += [alias] * (_row_text(item, self.rows) == value.sql)
         columns = [label for label, each in self.relation.columns if each.sql == value.sql]
-        return tuple(dict.fromkeys([*aliases, heading(node), *columns]))
+        stored = [] if value.column is None else [self.relation.source.called.get(value.column, value.column)]
+        return tuple(dict.fromkeys([*aliases, heading(node), *columns, *stored]))
 
     def _released(self, call: Call) -> Expression:
         place = self._place(call)

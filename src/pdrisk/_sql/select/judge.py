@@ -32,7 +32,7 @@ from pdrisk._sql.expressions.windows import ABOUT_RECORDS
 from pdrisk._sql.noisy.layers import Layer, Layered, aggregates, layer_over, layered, tail
 from pdrisk._sql.noisy.quantile_idioms import check_quantiles
 from pdrisk._sql.noisy.weighted_means import no_weights, with_weighted_means, with_weights_of_design
-from pdrisk._sql.relations.day_keys import bounds_of_day, on_days
+from pdrisk._sql.relations.day_keys import within_bounds
 from pdrisk._sql.relations.from_clause import is_by_person, public_table, relation_of
 from pdrisk._sql.relations.group_keys import Grouping, PublicKeys, keys_given
 from pdrisk._sql.relations.public_keys import public_keys
@@ -341,8 +341,7 @@ def _on_its_days(group: Grouping, found: Sequence[Limit], rows: Rows) -> Groupin
     """A group with its keys on the days of a date that WHERE and its bounds allow."""
     if group.day is None:
         return group
-    within = bounds_of_day(group.day, rows.range_of(group.day.sql))
-    values = on_days(group.sql, group.day, [*found, *within], rows)
+    values = within_bounds(group.sql, group.day, found, rows.range_of(group.day), rows)
     return group if values is None else replace(group, values=values)
 
 

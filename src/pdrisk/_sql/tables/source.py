@@ -69,6 +69,8 @@ class Source:
         Whether nobody is in it, by the caller's word.
     below : frozenset of str
         In lower case, the columns of the tables that it is written out of.
+    called : mapping of str to str
+        What columns are called there, by their names here.
     tables : mapping of str to Origin
         Where the tables are that it is written out of, as they stand in FROM.
     made : Relation or None
@@ -94,6 +96,7 @@ class Source:
     asked_as: str = ""
     public: bool = False
     below: frozenset[str] = frozenset()
+    called: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, Origin] = field(default_factory=dict)
     made: Relation | None = None
     held: Mapping[str, SQLTable] = field(default_factory=dict)
