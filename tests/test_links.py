@@ -75,6 +75,15 @@ RELATIONS = {
         "(SELECT x, y, ROW_NUMBER() OVER (PARTITION BY cid ORDER BY x) AS n FROM l JOIN o ON ok = lk) q WHERE n <= 2",
         {},
     ),
+    "grouped by a link": ("(SELECT lk, MAX(x) AS x, MIN(y) AS y FROM l GROUP BY lk) q", {"rows": 2}),
+    "grouped by a key and joined": (
+        "o JOIN (SELECT lk, COUNT(*) AS x, MAX(y) AS y FROM l GROUP BY lk) q ON ok = lk", CAPPED,
+    ),
+    "different links": ("l JOIN (SELECT DISTINCT lk AS k FROM l) q ON lk = k", {"rows": 2}),
+    "without some links": ("l WHERE lk NOT IN (SELECT ok FROM o GROUP BY ok HAVING SUM(z) > 3)", {"rows": 2}),
+    "numbered by a link": (
+        "(SELECT x, y, RANK() OVER (PARTITION BY lk ORDER BY x) AS n FROM l) q WHERE n = 1", {"rows": 2},
+    ),
     "stacked": ("(SELECT x, y FROM l UNION ALL SELECT z, z FROM o) q", {"rows": 2}),
 }  # fmt: skip
 
@@ -191,15 +200,32 @@ ASKED = {
     "SELECT SUM(n) AS n FROM (SELECT o_custkey, COUNT(*) AS n FROM orders GROUP BY o_custkey) AS q": (
         "SELECT COUNT(*) FROM orders JOIN customer ON o_custkey = c_custkey"
     ),
+    "SELECT COUNT(*) AS n, SUM(n) AS s FROM (SELECT l_orderkey, COUNT(*) AS n FROM lineitem "
+    "GROUP BY l_orderkey) AS q": (
+        "SELECT COUNT(DISTINCT l_orderkey), COUNT(*) FROM lineitem JOIN orders ON l_orderkey = o_orderkey "
+        "JOIN customer ON o_custkey = c_custkey"
+    ),
+    # as the eighteenth query of TPC-H
+    "SELECT COUNT(*) AS n FROM orders WHERE o_orderkey IN (SELECT l_orderkey FROM lineitem GROUP BY l_orderkey "
+    "HAVING SUM(quantity) > 15)": (
+        "SELECT COUNT(*) FROM orders JOIN customer ON o_custkey = c_custkey WHERE o_orderkey IN "
+        "(SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING SUM(quantity) > 15)"
+    ),
+    "SELECT COUNT(*) AS n FROM (SELECT quantity, ROW_NUMBER() OVER (PARTITION BY l_orderkey ORDER BY quantity DESC) "
+    "AS r FROM lineitem) AS q WHERE r = 1": (
+        "SELECT COUNT(DISTINCT l_orderkey) FROM lineitem JOIN orders ON l_orderkey = o_orderkey "
+        "JOIN customer ON o_custkey = c_custkey"
+    ),
 }
 OPTIONS = {"eps": 1, "bounds": {"quantity": (0, 10), "n": (0, 100)}}
 
 
 def options(query):
-    of_people = "DISTINCT" in query or "GROUP BY" in query
-    return {**OPTIONS, "bounds": {k: v for k, v in OPTIONS["bounds"].items() if f"({k})" in query}} | (
-        {} if of_people else {"rows": 2000}
-    )
+    of_people = "DISTINCT" in query or "GROUP BY o_custkey" in query
+    return {
+        **OPTIONS,
+        "bounds": {k: v for k, v in OPTIONS["bounds"].items() if f"({k})" in query or k == "quantity"},
+    } | ({} if of_people else {"rows": 2000})
 
 
 def made(run, numbers="generate_series"):

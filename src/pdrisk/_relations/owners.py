@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -66,6 +66,11 @@ class Owners:
     def is_public(self) -> bool:
         """Whether no row is of a person."""
         return not self.key and not self.of_rows
+
+    def are_told_by(self, columns: Collection[str]) -> bool:
+        """Whether equal values of these columns belong to one person."""
+        ways = [self.key, *(each.columns for each in self.links)] if self.key else []
+        return any(set(way) <= set(columns) for way in ways)
 
     def times(self, factor: int | None, *, is_proven: bool = False) -> Owners:
         """The owners if each row occurs so many times; None: unknown."""

@@ -79,10 +79,10 @@ def positional(node: Node, select: Select) -> Node:
 
 
 def by_person(select: Select, relation: Relation, owners: Owners) -> bool:
-    """Whether the groups of a SELECT belong to single people: all id columns are among them."""
+    """Whether the groups of a SELECT belong to single people: all id columns are among them, or a link to people."""
     rows = Rows(relation, aliases_of(select))
-    found = {value.column for _, value in _groups(select, relation, rows)}
-    return select.sets is None and bool(owners.key) and set(owners.key) <= found
+    found = [value.column for _, value in _groups(select, relation, rows) if value.column is not None]
+    return select.sets is None and owners.are_told_by(found)
 
 
 def _groups(select: Select, relation: Relation, rows: Rows) -> list[tuple[str, Expression]]:
@@ -152,8 +152,14 @@ class _Grouped:
         self.by: dict[str, str] = {}  # names of groups by the SQL that they are of
         self.nodes: list[tuple[str, Node]] = []
         self.made: list[tuple[str, Aggregated]] = []
-        for label, value in _groups(self.select, self.base, self.rows):
+        groups = _groups(self.select, self.base, self.rows)
+        for label, value in groups:
             self._add_group(label, value)
+        assert self.base.owners is not None
+        source = self.base.source
+        for name in self.base.owners.key:  # of groups by a link, which lead to one person each
+            if all(value.column != name for _, value in groups):
+                self._add_group(name, column_of(name, source.columns[name], source))
 
     def _add_group(self, label: str, value: Expression) -> None:
         assert self.base.owners is not None
@@ -202,7 +208,12 @@ class _Grouped:
         key = tuple(place[each] for each in owners.key)
         extra = tuple(name for name in self.by.values() if name not in key)
         if extra:
-            whole = Owners(key, owners.most, extra)
+            links = (
+                each._replace(columns=tuple(place[one] for one in each.columns)) for each in owners.links
+                if set(each.columns) <= set(place)
+            )  # fmt: skip
+            single = tuple(each._replace(is_single=set(extra) <= set(each.columns)) for each in links)
+            whole = Owners(key, owners.most, extra, links=single)
         else:
             whole = Owners(key, 1, constant=frozenset(self.columns), is_proven=True)
         inner = Relation(source, tuple(columns), (), owners=whole, inside=base.inside)

@@ -142,7 +142,7 @@ def _judged(window: Window, base: Relation) -> tuple[str, bool]:
     assert base.owners is not None
     rows, call = Rows(base, {}), window.function
     by = [named(each, rows).column for each in window.partitions]
-    if base.owners.is_public or not set(base.owners.key) <= set(by) or None in by:
+    if base.owners.is_public or None in by or not base.owners.are_told_by([each for each in by if each is not None]):
         raise ParameterError(f"{ABOUT_RECORDS}, unless they are those of one person: write PARTITION BY the person.")
     understood = call.name in BESIDE or (call.name in NUMBERS and not call.arguments)
     if not understood or call.condition is not None or call.distinct or window.frame or not window.order:
@@ -160,9 +160,11 @@ def _judged(window: Window, base: Relation) -> tuple[str, bool]:
 def _planned(window: Window, base: Relation, sources: Sources) -> Windowed:
     """A window that `_judged` has seen, as a part of a plan."""
     rows = Rows(base, {})
+    assert base.owners is not None
+    by = (str(named(each, rows).column) for each in window.partitions)
     return Windowed(
         window.function.name,
         tuple(resolved(each, rows) for each in window.function.arguments),
-        tuple(str(named(each, rows).column) for each in window.partitions),
+        tuple(dict.fromkeys((*by, *base.owners.key))),  # of a link each leads to one person
         tuple((resolved(each, rows), sources.settings.order(how)) for each, how in window.order),
     )
