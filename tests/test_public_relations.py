@@ -121,6 +121,42 @@ class TestKeysOfGroups:
             asked(query, person="pid", groups=6)
         assert len(asked(query, person="pid", groups=6, keys=["hia", "hib", "loc"])) == 3
 
+    @pytest.mark.parametrize(
+        ("dependent", "plain", "tail"),
+        [
+            ("q.name", "ANY_VALUE(q.name)", ""),
+            ("ANY_VALUE(q.name)", "ANY_VALUE(q.name)", ""),
+            ("MIN(q.name)", "MIN(q.name)", ""),
+            ("upper(q.tier) || q.plan", "ANY_VALUE(upper(q.tier) || q.plan)", ""),
+            ("MAX(q.since)", "MAX(q.since)", ""),
+            ("FIRST(q.tier)", "FIRST(q.tier)", " ORDER BY MAX(q.name), 2"),
+            ("q.old", "ANY_VALUE(q.old)", " HAVING MIN(q.tier) = 'lo'"),
+        ],
+    )
+    @pytest.mark.parametrize("by", ["q.plan", "p.plan", "1", "q.plan, p.km > 50"])
+    def test_what_depends_on_the_key_of_a_row(self, dependent, plain, tail, by):
+        """As DuckDB answers it, which wants an aggregate there; and groups of nobody beside these."""
+        query = f"SELECT q.plan AS k, COUNT(*) AS n, SUM(p.km) AS s, {{}} AS d FROM {JOINED} GROUP BY {by}{tail}"
+        found = asked(query.format(dependent), bounds={"km": (0, 100)})
+        found["s"] = found["s"].round()
+        assert rows_of(found[found["n"] > 0]) == rows_of(
+            exact(query.format(plain).replace("GROUP BY p.plan", "GROUP BY 1"))
+        )
+
+    def test_what_does_not_depend_on_the_groups_is_refused(self):
+        for query in (
+            "SELECT q.tier, q.name, COUNT(*) AS n {} GROUP BY q.tier",
+            "SELECT q.plan, p.km, COUNT(*) {} GROUP BY q.plan",
+        ):
+            with pytest.raises(ParameterError, match="neither aggregated nor in GROUP BY"):
+                asked(query.format(f"FROM {JOINED}"))
+        with pytest.raises(ParameterError, match="neither aggregated nor in GROUP BY"):
+            asked(
+                "SELECT c.plan, c.code, COUNT(*) FROM people p JOIN codes c ON c.plan = p.plan GROUP BY c.plan",
+                person="pid",
+                rows=2,
+            )
+
     def test_lists_leave_rows_of_the_table(self):
         """A list for the key column does not make pairs that the table does not have."""
         query = f"SELECT q.plan, q.name, COUNT(*) AS n FROM {JOINED} GROUP BY q.plan, q.name"

@@ -40,6 +40,7 @@ from pdrisk._sql.relations.row_numbers import limited
 from pdrisk._sql.relations.row_scope import Condition, Rows, aliases_of, condition, within_where
 from pdrisk._sql.select.aggregate_scope import Answers, Noted, bounded, checked_bounds
 from pdrisk._sql.select.compiled_query import NodesAsked, compiled_query
+from pdrisk._sql.select.dependent_columns import with_dependent_groups
 from pdrisk._sql.select.judged_query import Judged, try_out
 from pdrisk._sql.select.known_names import check_slips
 from pdrisk._sql.select.select_people import (
@@ -129,6 +130,8 @@ def _judged(
     if any(isinstance(item, Star) for item, _ in core.items):
         raise ParameterError("SELECT * would show records: only groups and noisy aggregates leave the data.")
     relation = bounded(relation_of(core, sources, nested.ctes), stated)
+    core = with_dependent_groups(core, relation, keys)
+    nested = replace(nested, core=core)
     asked_select = replace(core, has_parameters=select.has_parameters)
     where: tuple[Condition, ...] = ()
     if core.where is not None:

@@ -1,0 +1,83 @@
+"""Columns that depend on groups: what a public table has beside the columns of it that a query groups by.
+
+GROUP BY p.id, of a table in which each id stands once, says p.name, too: it is a group beside p.id, of which every
+combination is a row of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from pdrisk._model.nodes import Call, Column, Node, below, rebuilt
+from pdrisk._sql.expressions.resolved import resolved
+from pdrisk._sql.relations.group_by_person import positional
+from pdrisk._sql.relations.public_keys import ListedBy, listed_as
+from pdrisk._sql.relations.row_scope import Relation, Rows, aliases_of
+from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
+from pdrisk._sql.syntax.headings import heading
+from pdrisk._sql.syntax.tree import Select, Star
+from pdrisk.errors import ParameterError
+
+__all__ = ["with_dependent_groups"]
+
+ONE_OF: Final = ("any_value", "arbitrary", "first", "min", "max")  # of equal values all the same
+
+
+def with_dependent_groups(select: Select, relation: Relation, keys: object) -> Select:
+    """The SELECT, which also groups by the columns that depend on its groups; ``keys`` as the caller passed them."""
+    if not relation.listed or not select.groups or select.sets is not None:
+        return select
+    if keys is not None and not isinstance(keys, Mapping):  # which lists the groups as they are written
+        return select
+    rows = Rows(relation, aliases_of(select))
+    groups = [positional(node, select) for node in select.groups]
+    listed = [each for each in (_listed(node, rows, relation) for node in groups) if each is not None]
+    items = [(item, alias) for item, alias in select.items if not isinstance(item, Star)]
+    nodes = [*(item for item, _ in items), *(each.item for each in select.order if each.item is not None)]
+    nodes += [] if select.having is None else [part for part in below(select.having) if isinstance(part, Call)]
+    found: dict[Node, Node] = {}
+    for node in nodes:
+        value = node.arguments[0] if isinstance(node, Call) and _is_one_of(node) else node
+        others = [part for part in below(value) if isinstance(part, Column) and part not in groups]
+        if value not in groups and (others or value is not node) and _depends(_listed(value, rows, relation), listed):
+            found[node] = value
+    if not found:
+        return select
+
+    def change(node: Node) -> Node | None:
+        return found.get(node)
+
+    more = dict.fromkeys(value for value in found.values() if value not in groups)
+    return replace(
+        select,
+        items=tuple((found.get(item, item), alias or heading(item)) for item, alias in items),
+        groups=(*select.groups, *more),
+        having=None if select.having is None else rebuilt(select.having, change),
+        order=tuple(
+            each if each.item is None else replace(each, item=rebuilt(each.item, change)) for each in select.order
+        ),
+    )
+
+
+def _is_one_of(call: Call) -> bool:
+    plain = call.condition is None and len(call.arguments) == 1 and not any(call.names)
+    return call.name in ONE_OF and plain
+
+
+def _listed(node: Node, rows: Rows, relation: Relation) -> ListedBy | None:
+    """What lists an expression of records, if that is a public table."""
+    if any(isinstance(part, Call) and part.name in AGGREGATES for part in below(node)):
+        return None
+    try:
+        return listed_as(resolved(node, rows), relation.listed)
+    except ParameterError:  # for whoever judges it
+        return None
+
+
+def _depends(column: ListedBy | None, groups: Sequence[ListedBy]) -> bool:
+    """Whether the groups tell which value a column of the same table has."""
+    if column is None or not (of_table := [each.node for each in groups if each.side is column.side]):
+        return False
+    return len(column.side.rows([*of_table, column.node], ())) == len(column.side.rows(of_table, ()))
