@@ -127,7 +127,7 @@ class TestKeysOfGroups:
             ("q.name", "ANY_VALUE(q.name)", ""),
             ("ANY_VALUE(q.name)", "ANY_VALUE(q.name)", ""),
             ("MIN(q.name)", "MIN(q.name)", ""),
-            ("upper(q.tier) || q.plan", "ANY_VALUE(upper(q.tier) || q.plan)", ""),
+            ("upper(q.tier) || '!'", "ANY_VALUE(upper(q.tier) || '!')", ""),
             ("MAX(q.since)", "MAX(q.since)", ""),
             ("FIRST(q.tier)", "FIRST(q.tier)", " ORDER BY MAX(q.name), 2"),
             ("q.old", "ANY_VALUE(q.old)", " HAVING MIN(q.tier) = 'lo'"),
@@ -310,6 +310,84 @@ WHOLE = [
     "SELECT plan FROM plans UNION ALL SELECT 9 ORDER BY plan",
     "SELECT plan FROM plans WHERE plan > (SELECT AVG(plan) FROM codes) ORDER BY plan",
 ]
+
+
+VISITS = pd.DataFrame({"pid": DRAW.integers(0, 70, 90), "cost": DRAW.integers(0, 9, 90)})
+FROM_PLANS = "plans q LEFT JOIN people p ON p.plan = q.plan"
+BOUNDS = {"km": (0, 100), "cost": (0, 9), "s": (0, 200), "n": (0, 9)}
+KEPT = [
+    f"SELECT q.name, COUNT(p.pid) AS n, SUM(p.km) AS s FROM {FROM_PLANS} GROUP BY q.name",
+    f"SELECT q.tier, q.plan, COUNT(DISTINCT p.pid) AS n FROM {FROM_PLANS} GROUP BY ALL",
+    f"SELECT q.name, COUNT(p.pid) AS n FROM {FROM_PLANS} AND q.old AND p.km < 80 GROUP BY q.name",
+    f"SELECT q.name, COUNT(*) AS n FROM {FROM_PLANS} WHERE p.km >= 0 GROUP BY q.name",
+    f"SELECT q.name, COUNT(p.pid) AS n FROM {FROM_PLANS} WHERE q.tier = 'lo' GROUP BY q.name",
+    f"SELECT q.name, COUNT(*) FILTER (WHERE p.km > 50) AS n FROM {FROM_PLANS} GROUP BY q.name",
+    f"SELECT q.name, SUM(CASE WHEN p.km > 50 THEN p.km ELSE 0 END) AS n FROM {FROM_PLANS} GROUP BY q.name",
+    f"SELECT q.name, SUM(COALESCE(p.km, 0)) AS n FROM {FROM_PLANS} GROUP BY q.name",
+    f"SELECT SUM(p.km + 1) AS s, COUNT(p.km) AS n FROM {FROM_PLANS}",
+    f"SELECT q.name, COUNT(v.cost) AS n, SUM(v.cost) AS s FROM {FROM_PLANS} LEFT JOIN visits v ON v.pid = p.pid "
+    "GROUP BY q.name",
+    f"SELECT q.name, COUNT(*) AS n FROM {FROM_PLANS} JOIN visits v ON v.pid = p.pid GROUP BY q.name",
+    f"SELECT q.name, c.code, COUNT(p.pid) AS n FROM {FROM_PLANS} JOIN codes c ON c.plan = q.plan GROUP BY ALL",
+    f"SELECT q.name, COUNT(p.pid) AS n FROM {FROM_PLANS} LEFT JOIN codes c ON c.plan = p.plan GROUP BY q.name",
+    f"SELECT name, COUNT(k) AS n FROM (SELECT q.name, p.km + 1 AS k FROM {FROM_PLANS}) GROUP BY name",
+    f"SELECT t.name, COUNT(v.cost) AS n FROM (SELECT q.name, p.pid FROM {FROM_PLANS}) t JOIN visits v ON v.pid = t.pid "
+    "GROUP BY t.name",
+    "SELECT q.name, COUNT(x.pid) AS n FROM plans q LEFT JOIN (SELECT p.pid, p.plan FROM people p JOIN visits v "
+    "ON v.pid = p.pid) x ON x.plan = q.plan GROUP BY q.name",
+]
+COUNTED = [
+    f"SELECT q.name, COUNT(*) AS n FROM {FROM_PLANS} GROUP BY q.name",
+    f"SELECT q.name, SUM(q.plan) AS n FROM {FROM_PLANS} GROUP BY q.name",
+    f"SELECT q.name, COUNT(COALESCE(p.km, 0)) AS n FROM {FROM_PLANS} GROUP BY q.name",
+    f"SELECT q.name, AVG(COALESCE(p.km, 0)) AS n FROM {FROM_PLANS} GROUP BY q.name",
+    f"SELECT q.name, SUM(COALESCE(p.km, 1)) AS n FROM {FROM_PLANS} GROUP BY q.name",
+    f"SELECT q.name, SUM(CASE WHEN p.km IS NULL THEN 1 ELSE 0 END) AS n FROM {FROM_PLANS} GROUP BY q.name",
+    f"SELECT q.name, COUNT(p.km) AS n FROM {FROM_PLANS} WHERE p.km IS NULL GROUP BY q.name",
+    f"SELECT q.name, COUNT(p.km) AS n FROM {FROM_PLANS} WHERE p.km > 3 OR q.old GROUP BY q.name",
+    f"SELECT q.name, COUNT(p.km) AS n FROM {FROM_PLANS} WHERE COALESCE(p.km, 0) = 0 GROUP BY q.name",
+    f"SELECT p.km > 3 AS far, COUNT(p.km) AS n FROM {FROM_PLANS} GROUP BY far",
+    f"SELECT q.name, COUNT(c.code) AS n FROM {FROM_PLANS} LEFT JOIN codes c ON c.plan = q.plan GROUP BY q.name",
+    f"SELECT name, COUNT(*) AS n FROM (SELECT q.name, p.pid FROM {FROM_PLANS}) GROUP BY name",
+    f"SELECT COUNT(k) AS n FROM (SELECT COALESCE(p.km, 1) AS k, p.pid FROM {FROM_PLANS}) JOIN visits USING (pid)",
+    f"SELECT COUNT(c.code) AS n FROM codes c JOIN (SELECT q.plan, p.pid FROM {FROM_PLANS}) t ON c.plan = t.plan",
+]
+
+
+class TestRowsOfNobody:
+    """A public table before LEFT JOIN keeps its rows: groups without anybody, which count nobody."""
+
+    def asked(self, query, **options):
+        tables = {"visits": VISITS} if "visits" in query else None
+        known = {"person": "pid", "rows": {"people": 1, "visits": 90}, "bounds": BOUNDS, "tables": tables}
+        return asked(query, **{**known, **options})
+
+    @pytest.mark.parametrize("query", KEPT)
+    def test_as_duckdb(self, query):
+        con = duckdb.connect()
+        for name, frame in {**PUBLIC, "people": PEOPLE, "visits": VISITS}.items():
+            con.register(name, frame)
+        found, wanted = self.asked(query), con.execute(query).df()
+        for table in (found, wanted):  # of nobody a sum is 0 here
+            numbers = table.select_dtypes("number").columns
+            table[numbers] = table[numbers].fillna(0).round().abs()
+        if any(part in query for part in ("q.plan WHERE p", ") t JOIN", "q.plan JOIN")):
+            found = found[found["n"] > 0]  # what leaves out rows leaves out groups in DuckDB
+        assert rows_of(found) == rows_of(wanted)
+
+    @pytest.mark.parametrize("query", COUNTED)
+    def test_what_would_count_them_is_refused(self, query):
+        with pytest.raises(ParameterError, match="LEFT JOIN after a public table keeps its rows without anybody"):
+            self.asked(query, bounds={**BOUNDS, "plan": (0, 9)})
+
+    @pytest.mark.parametrize("items", ["COUNT(p.pid) AS n", "SUM(COALESCE(p.km, 0)) AS s, COUNT(DISTINCT p.pid) AS n"])
+    def test_without_somebody(self, items):
+        def ask(people):
+            query = f"SELECT q.name, {items} FROM {FROM_PLANS} GROUP BY q.name"
+            return self.asked(query, eps=1, people=people, rows={"people": 1})
+
+        for pid in PEOPLE["pid"].head(8):
+            assert loss_between(ask, PEOPLE, PEOPLE[PEOPLE["pid"] != pid]) <= 1 + 1e-9
 
 
 class TestQueriesOfNobody:

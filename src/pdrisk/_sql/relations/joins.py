@@ -19,6 +19,7 @@ from pdrisk._relations.plan import Joined
 from pdrisk._sql.expressions.judged_expressions import text
 from pdrisk._sql.relations.public_keys import listed_by_join
 from pdrisk._sql.relations.row_scope import Condition, Member, Relation, Rows, column_of, condition
+from pdrisk._sql.relations.rows_of_nobody import absent_in_join
 from pdrisk._sql.relations.written_out import node_of, read_together, written_out
 from pdrisk._sql.syntax.pieces import INTEGERS, Expression, lowered
 from pdrisk._sql.syntax.refusals import nobody_named
@@ -251,6 +252,15 @@ def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source)
     assert ours is not None and theirs is not None
     on = _through_links(on, left, right)
     kept = how in ("SEMI", "ANTI")
+    listing, keeps_public = how, how == "LEFT" and ours.is_public and not theirs.is_public
+    pairs = [(own.column, other.column) for own, other in on.equal]
+    columns = frozenset(right.source.columns)
+    absent = (
+        columns
+        if keeps_public
+        else absent_in_join((left.absent, right.absent), pairs, how, columns, by_person=bool(on.parts))
+    )
+    how = "INNER" if keeps_public else how
     source = replace(
         merged,
         columns=left.source.columns if kept else merged.columns,
@@ -263,8 +273,9 @@ def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source)
         ),
     )
     inside = (*left.inside, *_shown(right, on, how))
-    listed = listed_by_join(left, right, how, on.equal, (each.node for each in on.conditions))
-    return replace(left, source=source, owners=_owners(left, right, on, how), inside=inside, listed=listed)
+    listed = listed_by_join(left, right, listing, on.equal, (each.node for each in on.conditions))
+    owners = _owners(left, right, on, how)
+    return replace(left, source=source, owners=owners, inside=inside, listed=listed, absent=absent)
 
 
 def _through_links(on: _On, left: Relation, right: Relation) -> _On:

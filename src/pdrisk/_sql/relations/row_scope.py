@@ -106,6 +106,8 @@ class Relation:
         What the source has in it already.
     listed : mapping of str to ListedBy
         The columns of the source whose values public tables list.
+    absent : frozenset of str
+        The columns of the source that rows of a public table without people lack, for which there are no records here.
     """
 
     source: Source
@@ -117,6 +119,7 @@ class Relation:
     owners: Owners | None = None
     inside: tuple[Condition, ...] = ()
     listed: Mapping[str, ListedBy] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
 
     def found(self, name: str, qualifiers: tuple[str, ...]) -> list[Expression]:
         """Columns of a name and its qualifiers, all in lower case."""

@@ -11,9 +11,11 @@ from pdrisk._model.kinds import TEXT
 from pdrisk._model.nodes import Column, Node
 from pdrisk._relations.owners import Owners
 from pdrisk._relations.plan import Selection
+from pdrisk._relations.pruned import columns_named
 from pdrisk._sql.relations.day_keys import within_bounds
 from pdrisk._sql.relations.public_keys import listed_as
 from pdrisk._sql.relations.row_scope import Member, Relation, Rows, column_of
+from pdrisk._sql.relations.rows_of_nobody import adds_nothing, counted, left_after
 from pdrisk._sql.syntax.pieces import Expression, kind_of_type, lowered, quoted
 from pdrisk._sql.syntax.tree import Scalar
 from pdrisk._sql.tables.parquet_meanings import as_remembered
@@ -123,6 +125,10 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
     def renamed(names: Iterable[str]) -> tuple[str, ...]:
         return tuple(columns.names[quoted(name)] for name in names)
 
+    absent = left_after([each.node for each in (*relation.owned, *relation.where)], relation.absent)
+    lacking = {name for name, value in columns.read.items() if columns_named([node_of(value)]) & absent}
+    if not all(adds_nothing(node_of(columns.read[name]), None, absent, is_sum=False) for name in lacking):
+        raise counted("a subquery that makes values of missing ones")
     return Relation(
         made,
         tuple(moved(*each) for each in relation.columns),
@@ -149,6 +155,7 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
             for name, value in columns.read.items()
             if (found := listed_as(node_of(value), relation.listed)) is not None
         },
+        absent=frozenset(lacking),
     )
 
 

@@ -37,7 +37,8 @@ from pdrisk._sql.relations.from_clause import is_by_person, public_table, relati
 from pdrisk._sql.relations.group_keys import Grouping, PublicKeys, keys_given
 from pdrisk._sql.relations.public_keys import public_keys
 from pdrisk._sql.relations.row_numbers import limited
-from pdrisk._sql.relations.row_scope import Condition, Rows, aliases_of, condition, within_where
+from pdrisk._sql.relations.row_scope import Condition, Relation, Rows, aliases_of, condition, within_where
+from pdrisk._sql.relations.rows_of_nobody import adds_nothing, check_not_read, counted, left_after
 from pdrisk._sql.select.aggregate_scope import Answers, Noted, bounded, checked_bounds
 from pdrisk._sql.select.compiled_query import NodesAsked, compiled_query
 from pdrisk._sql.select.dependent_columns import with_dependent_groups
@@ -197,6 +198,7 @@ def _judged(
     for at in range(len(lines)):
         asked.mechanism(at).check()
     nodes = _asked(answers, conditions, noted, known if unit.person else NOBODY)
+    _check_rows_of_nobody(relation, nodes, noted)
     names, named = list(relation.source.columns), columns_named(nodes.all)
     read = [at for at, name in enumerate(names) if name in named]
     missing = relation.source.missing(names[at] for at in read)
@@ -278,6 +280,16 @@ def _layers(nested: Layered, answers: Answers, settings: Settings) -> tuple[Laye
     for over in nested.over:
         layers.append(layer_over(layers[-1], over, settings))
     return tuple(layers)
+
+
+def _check_rows_of_nobody(relation: Relation, nodes: NodesAsked, noted: Sequence[Noted]) -> None:
+    """Refuse what would count rows of a public table without anybody."""
+    if not (absent := left_after(nodes.where, relation.absent)):
+        return
+    check_not_read(nodes.groups, absent, "a group by a column of people")
+    for one, (value, _, kept) in zip(noted, nodes.read, strict=True):
+        if not adds_nothing(value, kept, absent, is_sum=one.asked.statistic.name == "sum"):
+            raise counted(heading(one.call))
 
 
 def _asked(answers: Answers, conditions: Sequence[Condition], noted: Sequence[Noted], people: People) -> NodesAsked:
