@@ -114,6 +114,24 @@ class TestWhichRowsCount:
 
 
 class TestCalls:
+    @pytest.mark.parametrize("joined", [False, True])
+    @pytest.mark.parametrize("by", ["", "GROUP BY g"])
+    @pytest.mark.parametrize("beside", ["", ", COUNT(*) AS rows", ", AVG(x) AS m", ", MAX(x) AS m, COUNT(x) AS rows"])
+    def test_numbers_of_people_beside_those_of_rows(self, beside, by, joined):
+        """However many rows of a person count, by what the tables say: people are counted once."""
+        rows = pd.DataFrame({"pid": [n // 3 for n in range(90)], "x": range(90), "g": [n % 2 for n in range(90)]})
+        people = pd.DataFrame({"pid": range(30)})
+        source = "visits JOIN people USING (pid)" if joined else "visits"
+        tables = {"visits": rows, "people": people} if joined else {"visits": rows}
+        answer = pdrisk.sql(
+            f"SELECT COUNT(DISTINCT pid) AS n{beside} FROM {source} {by}", eps=1e9,
+            person={"people": "pid", "visits": "pid"}, rows={"visits": 3}, per_person={"people": "one"},
+            bounds={"x": (0, 90)}, keys={"g": [0, 1]}, tables=tables,
+        )  # fmt: skip
+        assert answer["n"].tolist() == ([30, 30] if by else [30])
+        if "rows" in answer:
+            assert answer["rows"].tolist() == ([45, 45] if by else [90])
+
     def test_by_table(self):
         answer = pdrisk.sql(
             "SELECT COUNT(DISTINCT patient) AS n FROM stays", eps=100, person={"stays": "patient"},

@@ -127,16 +127,17 @@ IN_GROUPS = {
 }
 
 
+@pytest.mark.parametrize("items", ["COUNT(DISTINCT pid) AS n", "COUNT(DISTINCT pid) AS n, COUNT(*) AS m"])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", IN_GROUPS)
-def test_people_counted_in_groups_without_somebody(name, seed):
+def test_people_counted_in_groups_without_somebody(name, seed, items):
     """In how many groups somebody counts follows from the rows of the tables, and is held to where they are wrong."""
     draw, words = np.random.default_rng(seed), IN_GROUPS[name].replace("(", " ").replace(")", " ").split()
     rows = {table: most for table, most in CAPPED["rows"].items() if table in words}
 
     def ask(tables):
         return pdrisk.sql(
-            f"SELECT g, COUNT(DISTINCT pid) AS n FROM {IN_GROUPS[name]} GROUP BY g",
+            f"SELECT g, {items} FROM {IN_GROUPS[name]} GROUP BY g",
             eps=1, person="pid", rows=rows, keys={"g": ["a", "b", "c", None]},
             public={"words": WORDS} if "words" in words else {},
             tables={table: frame for table, frame in tables.items() if table in words},

@@ -172,7 +172,7 @@ def _judged(
         people, known = of_relation(people, relation, owners)
     if owners is not None:
         sources.check_readable(relation.source)
-    noted = [counted_people(each, known, people) for each in answers.noted]
+    noted = counted_people(answers.noted, known, people, known.rows if owners is None else owners.most)
     found = [_line(each, relation.source, mechanism, interval, clip) for each in noted]
     alone = {at for at, each in enumerate(noted) if each.asked.eps is not None}
     lines, releases = joined(found, mechanism, alone)

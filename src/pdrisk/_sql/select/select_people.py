@@ -237,12 +237,11 @@ def known_rows(
 ) -> People:
     """The people with the number of their rows that follows from the tables, unless the call says it."""
     said = (asked.rows, asked.per_person, people.per_person)
-    known = {*people.columns, *people.constant}
-    of_people = all(columns and set(columns) <= known for columns in map(_columns, noted))
     if any(each is not None for each in said):
         return people
-    if of_people:
+    if _are_of_people(noted, people):
         return replace(people, rows=owners.most)  # and so in no more groups
+    known = {*people.columns, *people.constant}
     in_each_group = bool(owners.extra) and set(owners.extra) <= set(by)
     if in_each_group and asked.groups is None and not set(by) <= known:  # one in each is not one in all together
         if owners.most is None:
@@ -251,12 +250,28 @@ def known_rows(
     return replace(people, rows=1 if in_each_group else owners.most)
 
 
-def counted_people(noted: Noted, people: People, asked: PeopleAsked) -> Noted:
-    """``COUNT(DISTINCT person)`` as a number of people, unless several rows of one count."""
-    argument = noted.argument
+def counted_people(noted: Sequence[Noted], people: People, asked: PeopleAsked, most: int | None) -> list[Noted]:
+    """The aggregates, of which ``COUNT(DISTINCT person)`` is a number of people where one row of each counts.
+
+    Where several do, for the sake of other aggregates, it stays a number of different ids; ``most`` is how many the
+    tables say.
+    """
     several = asked.rows is not None and asked.rows != 1
-    of_people = argument is not None and people.columns == (argument.column,) and not several
-    if not of_people or not isinstance(noted.asked.statistic, Distinct) or asked.unit is not None:
+    if asked.rows is None and asked.per_person is None and people.per_person is None:
+        several = most != 1 and not _are_of_people(noted, people)
+    return list(noted) if several or asked.unit is not None else [_counted(each, people) for each in noted]
+
+
+def _are_of_people(noted: Sequence[Noted], people: People) -> bool:
+    """Whether all aggregates are about columns that do not differ within a person."""
+    known = {*people.columns, *people.constant}
+    return all(columns and set(columns) <= known for columns in map(_columns, noted))
+
+
+def _counted(noted: Noted, people: People) -> Noted:
+    argument = noted.argument
+    of_people = argument is not None and people.columns == (argument.column,)
+    if not of_people or not isinstance(noted.asked.statistic, Distinct):
         return noted
     return replace(noted, asked=replace(noted.asked, statistic=Count(), counts_different=False))
 
