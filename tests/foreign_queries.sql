@@ -10,6 +10,7 @@ SELECT COUNT(*) FROM patients WHERE LOWER(canton) = 'zh' OR UPPER(canton) IN ('B
 SELECT COUNT(*) FROM patients WHERE EXTRACT(YEAR FROM born) < 1960
 SELECT EXTRACT(MONTH FROM born) AS month, COUNT(*) FROM patients GROUP BY month
 SELECT FLOOR(EXTRACT(YEAR FROM born) / 10.0) * 10 AS decade, COUNT(*) FROM patients GROUP BY decade
+SELECT FLOOR(EXTRACT(YEAR FROM born) / 10) * 10 AS decade, COUNT(*) FROM patients GROUP BY decade
 SELECT CAST(EXTRACT(YEAR FROM born) AS INTEGER) AS year, AVG(weight) AS w FROM patients GROUP BY year ORDER BY year
 SELECT CASE WHEN weight < 55 THEN 'low' WHEN weight < 75 THEN 'mid' ELSE 'high' END AS band, COUNT(*) FROM patients GROUP BY 1
 SELECT SUM(CASE WHEN weight > 70 THEN 1 ELSE 0 END) AS heavy, COUNT(*) AS n FROM patients

@@ -70,7 +70,7 @@ OF_TIMES = {
     "DayOfYear": "dayofyear", "Hour": "hour", "Minute": "minute", "Second": "second", "DayOfWeekIso": "isodow",
 }  # fmt: skip
 ENDS = {"Greatest": "greatest", "Least": "least"}
-FRACTIONAL = {"Avg", "Median", "Corr", "CovarPop", "CovarSamp", "RegrSlope", "Sqrt", "WithinGroup"}
+FRACTIONAL = {"Avg", "Median", "Extract", "Corr", "CovarPop", "CovarSamp", "RegrSlope", "Sqrt", "WithinGroup"}
 FRACTIONAL |= {name for name in OF_ONE if name.startswith(("Std", "Var"))}
 ADVICE = {
     "Command": "a statement, or a part of one, that is no SELECT",
