@@ -225,6 +225,18 @@ class TestMonths:
         counts = dict(con.execute(f"SELECT month(a) + 100, COUNT(*) FROM stays{where} GROUP BY 1").fetchall())
         assert found["n"].tolist() == [counts[m] for m in found["m"]]
 
+    @pytest.mark.parametrize("source", ["stays", "(SELECT coalesce(month(a), 0) AS m FROM stays) q"])
+    def test_of_a_missing_day(self, source, con):
+        by = "m" if "q" in source else "coalesce(month(a), 0)"
+        for where, listed in (("", [2, 3, 0]), (" WHERE a >= DATE '2020-03-01'", [3])):
+            if where and by == "m":
+                continue
+            query = f"SELECT {by} AS m, COUNT(*) AS n FROM {source}{where} GROUP BY {by}"
+            found = ask(query, con, bounds={"a": ("2020-02-10", "2020-03-20")})
+            assert found["m"].tolist() == listed
+            counts = dict(con.execute(query).fetchall())
+            assert found["n"].tolist() == [counts[m] for m in listed]
+
     @pytest.mark.parametrize("keys", [["2020-01", "2020-03"], {"m": ["2020-01-01", "2020-03"]}])
     def test_keys_as_months(self, keys, con):
         query = "SELECT date_trunc('month', a) AS m, COUNT(*) AS n FROM stays GROUP BY m"

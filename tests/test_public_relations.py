@@ -1,11 +1,16 @@
 """Public tables cost nothing: they list keys of groups, and whatever reads them alone is free."""
 
+from contextlib import suppress
+
 import duckdb
 import numpy as np
 import pandas as pd
 import pytest
 
 import pdrisk
+from pdrisk._model.nodes import Call, Column, Constant
+from pdrisk._sql.expressions.allowed_functions import FUNCTIONS
+from pdrisk._sql.relations.rows_of_nobody import adds_nothing
 from pdrisk.errors import ParameterError
 from postgres_databases import connected, database, needs_server
 from test_people_neighbours import loss_between
@@ -350,6 +355,10 @@ COUNTED = [
     f"SELECT q.name, COUNT(c.code) AS n FROM {FROM_PLANS} LEFT JOIN codes c ON c.plan = q.plan GROUP BY q.name",
     f"SELECT name, COUNT(*) AS n FROM (SELECT q.name, p.pid FROM {FROM_PLANS}) GROUP BY name",
     f"SELECT COUNT(k) AS n FROM (SELECT COALESCE(p.km, 1) AS k, p.pid FROM {FROM_PLANS}) JOIN visits USING (pid)",
+    f"SELECT plan, COUNT(*) AS n FROM (SELECT q.plan, p.pid FROM {FROM_PLANS} UNION ALL SELECT plan, pid FROM people) "
+    "GROUP BY plan",
+    f"SELECT COUNT(*) AS n FROM (SELECT p.pid, COUNT(*) AS c FROM {FROM_PLANS} GROUP BY p.pid)",
+    f"SELECT COUNT(*) AS n FROM (SELECT DISTINCT q.plan, p.pid FROM {FROM_PLANS})",
     f"SELECT COUNT(c.code) AS n FROM codes c JOIN (SELECT q.plan, p.pid FROM {FROM_PLANS}) t ON c.plan = t.plan",
 ]
 
@@ -379,6 +388,28 @@ class TestRowsOfNobody:
     def test_what_would_count_them_is_refused(self, query):
         with pytest.raises(ParameterError, match="LEFT JOIN after a public table keeps its rows without anybody"):
             self.asked(query, bounds={**BOUNDS, "plan": (0, 9)})
+
+    def test_what_is_missing_of_missing_values(self):
+        """No function gives a value where it is taken for missing."""
+        con, values = duckdb.connect(), {
+            "n": "2.5", "t": "'ab'", "b": "true", "d": "DATE '2020-01-31'", "c": "'a'", "u": "'month'", "i": "2",
+            "p": "INTERVAL 1 DAY", "v": "INTERVAL 1 DAY", "w": "'day'",
+        }  # fmt: skip
+        tried = set()
+        for name, ways in FUNCTIONS.items():
+            for letters in {way.arguments.replace("*", "") for way in ways}:
+                for at in (at for at, letter in enumerate(letters) if letter not in "cuipw"):  # which are constants
+                    written = [values[letter] for letter in letters]
+                    written[at] = f"CAST(NULL AS {con.execute(f'SELECT typeof({written[at]})').fetchone()[0]})"
+                    nodes = tuple(Column("x") if place == at else Constant(1) for place in range(len(letters)))
+                    infix = not name[0].isalpha() and len(letters) == 2
+                    sql = f"{written[0]} {name} {written[1]}" if infix else f"{name}({', '.join(written)})"
+                    with suppress(duckdb.Error):
+                        (value,) = con.execute(f"SELECT {sql}").fetchone()
+                        tried.add(name)
+                        if adds_nothing(Call(name, nodes), None, {"x"}, is_sum=False):
+                            assert value is None, sql
+        assert len(tried) > 80
 
     @pytest.mark.parametrize("items", ["COUNT(p.pid) AS n", "SUM(COALESCE(p.km, 0)) AS s, COUNT(DISTINCT p.pid) AS n"])
     def test_without_somebody(self, items):

@@ -77,6 +77,10 @@ QUERIES = {
     ),
     "commas": f"SELECT a.region, a.n + b.n AS m, c.n FROM ({N[6:-1]}) a, ({N[6:-1]}) b, ({N[6:-1]}) c WHERE c.region = b.region AND b.region = a.region ORDER BY ALL",
     "the largest of all": f"WITH {N} SELECT region, n FROM n WHERE n = (SELECT MAX(n) FROM n) ORDER BY region",
+    "after another": (
+        f"WITH m AS (SELECT sex, COUNT(*) AS m FROM people GROUP BY sex), {N} "
+        "SELECT region, n, (SELECT SUM(n) FROM n) AS s, (SELECT SUM(m) FROM m) AS t FROM n ORDER BY region"
+    ),
     "two numbers of all": f"WITH {N} SELECT (SELECT MAX(n) FROM n) - (SELECT MIN(n) FROM n) AS span, SUM(n) AS n FROM n",
     "answers of answers united": f"WITH {N} SELECT 'sum' AS k, SUM(n) AS n FROM n UNION ALL SELECT 'most', MAX(n) FROM n",
     "averages with their total": f"SELECT region, AVG(n) AS v, COUNT(*) AS k FROM ({N[6:-1]}) GROUP BY ROLLUP (region) ORDER BY ALL",
@@ -120,7 +124,8 @@ class TestPaidOnce:
     """All tables of a join share eps, and one that is named twice is one release."""
 
     @pytest.mark.parametrize(
-        ("name", "releases"), [("names", 1), ("each other", 3), ("with itself", 1), ("subqueries", 2)]
+        ("name", "releases"),
+        [("names", 1), ("each other", 3), ("with itself", 1), ("subqueries", 2), ("after another", 2)],
     )
     def test_releases(self, name, releases, book):
         ledger = book()

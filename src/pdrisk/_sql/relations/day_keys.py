@@ -24,8 +24,20 @@ SHORTEST = datetime.timedelta(microseconds=1)
 
 
 def within_bounds(sql: str, day: Day, found: Sequence[Limit], lies: Range, scope: Scope) -> tuple[Any, ...] | None:
-    """Values of an expression on the days that a WHERE and the range of the column allow; None if an end is open."""
-    return on_days(sql, day, [*found, *bounds_of_day(day, lies)], scope)
+    """Values of an expression on the days that a WHERE and the range of the column allow, and on none.
+
+    None if an end is open.
+    """
+    values = on_days(sql, day, [*found, *bounds_of_day(day, lies)], scope)
+    if values is None or any(limit.day == day for limit in found):  # which a missing day does not fulfil
+        return values
+    missing = f"SELECT CAST(NULL AS {day.type}) AS {quoted(day.column)}"
+    bench = workspace.bench()
+    try:
+        ((other,),) = bench.execute(f"SELECT {sql} FROM ({missing})").fetchall()
+    finally:
+        bench.close()
+    return values if other is None or other in values else (*values, other)
 
 
 def on_days(sql: str, day: Day, found: Sequence[Limit], scope: Scope) -> tuple[Any, ...] | None:

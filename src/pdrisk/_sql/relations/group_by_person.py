@@ -29,6 +29,7 @@ from pdrisk._sql.relations.row_scope import (
     starred,
     within_where,
 )
+from pdrisk._sql.relations.rows_of_nobody import counted
 from pdrisk._sql.relations.written_out import unused, written_out
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading
@@ -125,6 +126,8 @@ def grouped_by_person(select: Select, relation: Relation, sources: Sources) -> R
             f"of single people: group by {' and '.join(owners.key) or 'the person'}, as it is stored, and by whatever "
             "else you need. Over public tables, make a table of it first."
         )
+    if base.absent:
+        raise counted("GROUP BY or DISTINCT in a subquery")
     if select.distinct and (select.groups != () or any(map(_is_aggregate, _nodes(select)))):
         raise ParameterError("SELECT DISTINCT beside GROUP BY or aggregates is refused in a subquery: leave one out.")
     return _Grouped(select, base, sources).relation()

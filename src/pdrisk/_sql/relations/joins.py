@@ -322,7 +322,7 @@ def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
             return ours
         found = _times(left, right, [other for _, other in on.equal])
     elif ours.is_public:
-        if kept or optional:
+        if kept:
             raise ParameterError(
                 f"{_word(how)} keeps the rows of {left.source.name}, which is public, by whether somebody is in "
                 f"{right.source.name}: write the table of people first."

@@ -19,8 +19,8 @@ __all__ = ["absent_in_join", "adds_nothing", "check_not_read", "counted", "left_
 
 _OF_ANY_PART: Final = {"==", "!=", *ORDERINGS, "+", "-", "*", "/", "//", "%", "**", "unary -", "not"}
 _OF_THE_FIRST: Final = {"in", "between"}
-_OF_ALL: Final = {"coalesce", "ifnull", "greatest", "least", "concat", "concat_ws", "and", "or"}
-_NEVER: Final = {"isnan", "isinf", "isfinite", "isnull"}
+_OF_ALL: Final = {"coalesce", "ifnull", "greatest", "least", "and", "or"}
+_NEVER: Final = {"concat", "concat_ws", "isnan", "isinf", "isfinite", "isnull"}
 
 
 def left_after(conditions: Iterable[Node | None], absent: frozenset[str]) -> frozenset[str]:

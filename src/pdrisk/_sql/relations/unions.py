@@ -13,6 +13,7 @@ from pdrisk._relations.owners import PUBLIC, Owners
 from pdrisk._relations.plan import Selection, United
 from pdrisk._sql.relations.joins import check_alike, owners_key
 from pdrisk._sql.relations.row_scope import Condition, Relation, column_of
+from pdrisk._sql.relations.rows_of_nobody import counted
 from pdrisk._sql.relations.written_out import read_together, unused, written_out
 from pdrisk._sql.syntax.pieces import Expression, quoted
 from pdrisk._sql.syntax.refusals import nobody_named
@@ -42,6 +43,8 @@ def _pair(left: Relation, right: Relation, sources: Sources) -> Relation:
             f"UNION ALL puts {len(left.columns)} columns over {len(right.columns)}: select as many in each part."
         )
     assert left.owners is not None and right.owners is not None
+    if left.absent or right.absent:
+        raise counted("UNION of such rows")
     if left.owners.of_rows and right.owners.of_rows:
         raise nobody_named()
     if left.owners.is_public != right.owners.is_public:

@@ -313,6 +313,8 @@ def _columns_below(source: Source, nodes: Sequence[Node]) -> list[str]:
 def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Condition], counted: str) -> Groups | None:
     """The groups with their keys."""
     passed = [name for name in keys if isinstance(name, str)] if isinstance(keys, Mapping) else []
+    if len(set(map(lowered, passed))) < len(passed):
+        raise ParameterError("keys= names a group twice, in other capitals: list its keys in one place.")
     if isinstance(keys, Mapping):
         names = {lowered(name) for group in answers.groups for name in group.names}
         keys = {name: keys[name] for name in passed if lowered(name) in names} or None

@@ -11,7 +11,7 @@ from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import Cte, Scalar, Select, Table, within
 from pdrisk._sql.text.parameters import Parameters
 
-__all__ = ["Scalars", "ScalarsRead"]
+__all__ = ["Scalars", "ScalarsRead", "standing_alone"]
 
 
 @dataclass
@@ -66,6 +66,11 @@ class ScalarsRead:
         if self.known is not None:
             self.known.selects = others
         return select
+
+
+def standing_alone(select: Select) -> Select:
+    """A SELECT without what only the text around it has: equal ones ask the same."""
+    return replace(select, ctes=_asked_for(select, select.ctes), functions=frozenset(), has_parameters=False)
 
 
 def _asked_for(select: Select, ctes: Mapping[str, Cte]) -> dict[str, Cte]:

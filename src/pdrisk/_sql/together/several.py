@@ -33,7 +33,7 @@ from pdrisk._sql.syntax.refusals import NO_FROM, correlated, keys_without_groups
 from pdrisk._sql.syntax.tree import Beside, Scalar, Select, Union
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text import dry_run
-from pdrisk._sql.text.scalars import Scalars
+from pdrisk._sql.text.scalars import Scalars, standing_alone
 from pdrisk._sql.together.merged_answers import merged, of_nobody
 from pdrisk._sql.together.side_by_side import Known, Named, SideBySide, joined_tables
 from pdrisk._sql.together.stacked import (
@@ -246,7 +246,7 @@ class StatementReader:
 
     def known_query(self, select: Select, keys: object) -> Judged | None:
         """A query that stands elsewhere in the text, too; None if it does not."""
-        plain = replace(select, functions=frozenset(), has_parameters=False)
+        plain = standing_alone(select)
         return next((one for own, of, one in self.judged if of is keys and own == plain), None)
 
     def query(self, select: Select, keys: object) -> Judged:
@@ -254,7 +254,7 @@ class StatementReader:
         found = self.known_query(select, keys)
         if found is None:
             found = self.judge(select, keys)
-            self.judged.append((replace(select, functions=frozenset(), has_parameters=False), keys, found))
+            self.judged.append((standing_alone(select), keys, found))
         return found
 
 
