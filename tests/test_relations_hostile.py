@@ -86,8 +86,8 @@ FROM = {
         "WITH p AS (FROM patients), codes AS (FROM stays) ",
     ),
     "left of a public table": (
-        "codes c LEFT JOIN patients p USING (pid)",
-        "which is public, by whether somebody is in",
+        "codes c LEFT JOIN patients p USING (pid) WHERE p.pid IS NULL",
+        "keeps its rows without anybody",
     ),
     "semi of a public table": ("codes p SEMI JOIN stays USING (pid)", "which is public, by whether somebody is in"),
     "public in people": ("codes p WHERE p.pid NOT IN (SELECT pid FROM stays)", "EXCEPT over noisy values are refused"),

@@ -109,11 +109,14 @@ KEYS = {
     "three for two": ("SELECT COUNT(*) FROM people GROUP BY region, sex", {"keys": [("north", "f", 1)]}, "key"),
     "dict of one for two": (
         "SELECT COUNT(*) FROM people GROUP BY region, sex", {"keys": {"region": ["north"]}},
-        "keys must be a dict with one list for each of region, sex",
+        "GROUP BY sex needs the public list of its groups",
     ),
     "dict of others": (GROUPED, {"keys": {"sex": ["f"]}}, "GROUP BY region needs the public list of its groups"),
-    "dict of unknown ones": (GROUPED, {"keys": {"region": ["n"], "sxe": ["f"]}}, "Did you mean 'sex'"),
-    "dict of unknown ones without groups": (COUNT, {"keys": {"regoin": ["n"]}}, "Did you mean 'region'"),
+    "dict of misspelt ones": (
+        "SELECT COUNT(*) FROM people GROUP BY region, sex", {"keys": {"region": ["n"], "sxe": ["f"]}},
+        "Did you mean 'sxe' in keys= to be 'sex'",
+    ),
+    "dict of one twice": (GROUPED, {"keys": {"region": ["n"], "Region": ["s"]}}, "keys= names a group twice"),
     "without groups": (COUNT, {"keys": ["north"]}, "keys= lists the groups of GROUP BY, which is missing: write it"),
     "of hugeints": ("SELECT COUNT(*) FROM people GROUP BY TRY_CAST(age AS HUGEINT)", {"keys": [1]}, "TRY_CAST("),
     "of lists": ("SELECT COUNT(*) FROM odd GROUP BY words", {"keys": ["x"]}, "GROUP BY words holds lists: make text"),

@@ -256,7 +256,7 @@ def counted_people(noted: Sequence[Noted], people: People, asked: PeopleAsked, m
     Where several do, for the sake of other aggregates, it stays a number of different ids; ``most`` is how many the
     tables say.
     """
-    several = asked.rows is not None and asked.rows != 1
+    several = checked_rows(asked.rows) not in (None, 1)
     if asked.rows is None and asked.per_person is None and people.per_person is None:
         several = most != 1 and not _are_of_people(noted, people)
     return list(noted) if several or asked.unit is not None else [_counted(each, people) for each in noted]
