@@ -128,6 +128,23 @@ class TestNeighbours:
             one, other = (tables, rest) if draw.integers(2) else (rest, tables)
             assert loss_between(ask, one, other) <= 1 + 1e-6
 
+    def test_windows_of_a_key_that_several_share(self):
+        """Rows are numbered for each person apart: else nobody's number would be his own, and all would move by one."""
+        c = pd.DataFrame({"pid": range(8)})
+        o = pd.DataFrame({"ok": 1, "cid": range(8)})
+        item = pd.DataFrame({"lk": 1, "x": [0, 10] * 3, "y": range(6)})
+
+        def ask(people):
+            return pdrisk.sql(
+                "SELECT SUM(x) AS s FROM (SELECT x, ROW_NUMBER() OVER (PARTITION BY lk ORDER BY y) AS n FROM l) q "
+                "WHERE n % 2 = 0",
+                eps=1, rows=1, bounds={"x": (0, 10)}, person={"c": "pid"}, links={name: LINKS[name] for name in "ol"},
+                tables={"c": people, "o": o, "l": item},
+            )  # fmt: skip
+
+        for pid in range(8):
+            assert loss_between(ask, c, c[c["pid"] != pid]) <= 1 + 1e-9
+
     @pytest.mark.parametrize("most", [1, 2, 50])
     def test_a_row_counts_for_each_person_it_leads_to_and_each_has_a_limit(self, most):
         """By the definition: pairs of a row and a person, of whom nobody has more than `most`."""

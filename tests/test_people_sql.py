@@ -132,6 +132,21 @@ class TestCalls:
         if "rows" in answer:
             assert answer["rows"].tolist() == ([45, 45] if by else [90])
 
+    def test_ids_are_no_groups_to_be_observed(self):
+        """Those that occur are who is in the data, under any name; a list of them is public."""
+        rows = pd.DataFrame({"pid": [1, 1, 2], "day": [1, 2, 1]})
+        told = {"eps": 1, "person": "pid", "rows": 2}
+        for query in (
+            "SELECT pid, COUNT(*) AS n FROM t GROUP BY pid",
+            "SELECT p, COUNT(*) AS n FROM (SELECT pid AS p, day FROM t) GROUP BY p, day",
+        ):
+            with pytest.raises(ParameterError, match="would show who is in the data"):
+                pdrisk.sql(query, t=rows, keys="observed", **told)
+        for by in ("pid", ["pid", "day"]):
+            with pytest.raises(ParameterError, match="would show who is in the data"):
+                rows.dprisk.count(by=by, keys="observed", **told)
+        assert rows.dprisk.count(by="pid", keys=[1, 7], **told).index.tolist() == [1, 7]
+
     def test_by_table(self):
         answer = pdrisk.sql(
             "SELECT COUNT(DISTINCT patient) AS n FROM stays", eps=100, person={"stays": "patient"},
