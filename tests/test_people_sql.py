@@ -132,6 +132,19 @@ class TestCalls:
         if "rows" in answer:
             assert answer["rows"].tolist() == ([45, 45] if by else [90])
 
+    def test_groups_of_people_follow_from_their_rows(self):
+        """Who has three rows at most is in three groups at most, and the noise is that of three."""
+        rows = pd.DataFrame({"pid": [n // 3 for n in range(90)], "g": [n % 9 for n in range(90)]})
+        answer = pdrisk.sql(
+            "SELECT g, COUNT(DISTINCT pid) AS n FROM t GROUP BY g",
+            eps=1,
+            person="pid",
+            rows={"t": 3},
+            keys=range(9),
+            t=rows,
+        )
+        assert "each pid counts in 3 groups at most" in " ".join(pdrisk.explain(answer, "publication").split())
+
     def test_ids_are_no_groups_to_be_observed(self):
         """Those that occur are who is in the data, under any name; a list of them is public."""
         rows = pd.DataFrame({"pid": [1, 1, 2], "day": [1, 2, 1]})

@@ -701,3 +701,12 @@ class TestOnAServer:
     def test_frames_are_not_asked_beside_it(self, postgres_server):
         with pytest.raises(ParameterError, match="cannot be asked together"):
             pdrisk.sql("SELECT COUNT(*) FROM people", postgres_server, eps=1, people=pd.DataFrame({"age": [1]}))
+
+
+def test_quotients_of_whole_numbers_on_postgres():
+    """PostgreSQL drops their fraction; EXTRACT is numeric there, and keeps it."""
+    pytest.importorskip("sqlglot")
+    for kept in ("EXTRACT(YEAR FROM d) / 10", "(EXTRACT(YEAR FROM d) - x) / 10", "x / 10.0"):
+        parsed_as(f"SELECT AVG({kept}) FROM t", POSTGRES)
+    with pytest.raises(pdrisk.ParameterError, match="drops the fraction where it divides whole numbers"):
+        parsed_as("SELECT AVG(x / 10) FROM t", POSTGRES)

@@ -120,6 +120,12 @@ def test_as_duckdb(name, monkeypatch):
                 assert value == (pytest.approx(other, rel=1e-9) if isinstance(other, float) else other)
 
 
+@pytest.mark.parametrize("comma", [", ", " CROSS JOIN "])
+def test_rows_are_in_the_order_of_the_tables(comma):
+    found = ask(f"WITH {N} SELECT n.region, s.sex FROM n{comma}(SELECT sex, COUNT(*) AS k FROM people GROUP BY sex) s")
+    assert found.to_numpy().tolist() == [[region, sex] for region in KEYS["region"] for sex in KEYS["sex"]]
+
+
 class TestPaidOnce:
     """All tables of a join share eps, and one that is named twice is one release."""
 
