@@ -314,6 +314,17 @@ WHOLE = [
     "SELECT tier, ROW_NUMBER() OVER (ORDER BY plan) AS r FROM plans ORDER BY r",
     "SELECT plan FROM plans UNION ALL SELECT 9 ORDER BY plan",
     "SELECT plan FROM plans WHERE plan > (SELECT AVG(plan) FROM codes) ORDER BY plan",
+    "SELECT name FROM plans WHERE plan IN (SELECT plan FROM codes) ORDER BY name",
+    "SELECT name FROM plans q WHERE NOT EXISTS (SELECT 1 FROM codes c WHERE c.plan = q.plan)",
+    "SELECT plan, (SELECT COUNT(*) FROM codes c WHERE c.plan = q.plan) AS n FROM plans q ORDER BY plan",
+    "SELECT tier, SUM(plan) AS s FROM plans GROUP BY ROLLUP (tier) ORDER BY ALL",
+    "SELECT q.plan, c.code FROM plans q FULL JOIN codes c USING (plan) ORDER BY ALL",
+    "SELECT DISTINCT ON (plan) plan, code FROM codes ORDER BY plan, code DESC",
+    "SELECT quantile_cont(plan, 0.5) AS q, string_agg(code, '') AS s FROM codes",
+    "SELECT r.range FROM range(3) r, plans WHERE plan = r.range ORDER BY 1",
+    "WITH RECURSIVE t(n) AS (SELECT MIN(plan) FROM plans UNION ALL SELECT n + 1 FROM t WHERE n < 3) SELECT n FROM t",
+    "WITH people AS (SELECT code AS km FROM codes) SELECT km FROM people ORDER BY 1",
+    "SELECT old, since, since + INTERVAL 1 DAY AS d, name IS NULL AS no FROM plans ORDER BY plan",
 ]
 
 
@@ -443,6 +454,56 @@ class TestQueriesOfNobody:
     def test_of_nothing_stay_refused(self, query):
         with pytest.raises(ParameterError, match="there is no FROM"):
             asked(query)
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "SELECT plan FROM plans, (WITH people AS (SELECT 1 AS km FROM plans) SELECT km FROM people) p, people",
+            "WITH p AS (SELECT km FROM people) SELECT name FROM plans WHERE plan IN (SELECT km FROM p)",
+            "SELECT (SELECT km FROM people LIMIT 1) AS k FROM plans",
+            "SELECT plan FROM plans WHERE plan > (WITH t AS (SELECT 1 AS km) SELECT MAX(km) FROM main.people)",
+            "SELECT plan FROM plans, query('SELECT km FROM people')",
+            "SELECT plan FROM plans, query_table('people')",
+            "SELECT plan FROM plans, read_csv('{file}')",
+            "SELECT plan FROM plans, '{file}'",
+            "SELECT plan FROM plans, read_text('{file}')",
+            "SELECT plan FROM plans WHERE plan = theirs(1)",
+            "SELECT plan FROM plans, PEOPLE_HERE",
+            "SELECT getenv('HOME') FROM plans",
+        ],
+    )
+    def test_reach_nobody(self, query, tmp_path):
+        """Whatever else a query names is not there: people, files, variables of Python, macros of the connection."""
+        file = tmp_path / "people.csv"
+        PEOPLE.to_csv(file, index=False)
+        people_here = PEOPLE  # noqa: F841 - which DuckDB would find by its name
+        con = duckdb.connect()
+        con.execute("CREATE TABLE plans AS SELECT range AS plan FROM range(4)")
+        con.execute("CREATE TABLE people AS SELECT range AS pid, 7777 AS km FROM range(50)")
+        con.execute("CREATE MACRO theirs(x) AS (SELECT MAX(km) FROM people)")
+        with pytest.raises((ParameterError, pdrisk.errors.UnknownColumnError)) as failed:
+            pdrisk.sql(query.format(file=file), con, eps=1, public=["plans"])
+        assert "7777" not in str(failed.value)
+        tables = "SELECT t.table_name FROM plans, duckdb_tables() t"
+        assert set(pdrisk.sql(tables, con, eps=1, public=["plans"])["table_name"]) == {"plans"}
+
+    def test_hold_what_the_table_holds(self):
+        con = duckdb.connect()
+        con.execute(
+            "CREATE TABLE odd AS SELECT * FROM (VALUES (1::HUGEINT, 1.10::DECIMAL(9, 2), [1, NULL], {'a': 'x'}, "
+            "'b'::ENUM('a', 'b'), TIME '01:02:03', 9007199254740993::BIGINT, 0.1::FLOAT, DATE '9999-12-31'), "
+            "(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)) t(h, d, l, s, e, t, b, f, day)"
+        )
+        query = "SELECT *, d + 1 AS more, l[1] AS first, s.a AS inner, f IS NULL AS nan, typeof(e) AS e_type FROM odd"
+        answer = pdrisk.sql(f"{query} WHERE TRUE", con, eps=1, public=["odd"])
+        assert answer.astype(str).equals(con.execute(query).df().astype(str))
+
+    def test_are_looked_at_in_a_preview(self):
+        assert asked("EXPLAIN SELECT name FROM plans WHERE plan IN (SELECT plan FROM codes)").empty
+
+    def test_fail_with_the_words_of_duckdb(self):
+        with pytest.raises(ParameterError, match="DuckDB fails at this query over public tables: Conversion Error"):
+            asked("SELECT CAST(name AS INT) FROM plans ORDER BY plan LIMIT 1")
 
     def test_with_people_are_paid(self):
         query = "SELECT name FROM plans WHERE plan IN (SELECT plan FROM people)"

@@ -41,6 +41,8 @@ from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.no_select import too_deep
 from pdrisk._sql.text.scalars import Scalars
 from pdrisk._sql.together.created import without_create
+from pdrisk._sql.together.merged_answers import of_nobody
+from pdrisk._sql.together.nobodys_query import rows_of_nobody
 from pdrisk._sql.together.noisy_table import answer_table
 from pdrisk._sql.together.preview import checked_size, previewed, without_explain
 from pdrisk._sql.together.selected import warn_of_selected
@@ -315,6 +317,8 @@ def answered(
                     "attacker may be right by it."
                 )
             eps = asked_epsilon(None, None, None, success)
+        if (rows := rows_of_nobody(bare, params, sources)) is not None:
+            return previewed((), ledger, size) if is_preview else of_nobody(rows)
         all_given(partial(_check_eps_given, keys, eps), partial(check_delta_given, keys, delta))
         with advising(*frames if sources.by_declarations else (), asked=bare if isinstance(bare, str) else ""):
             plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
