@@ -91,6 +91,11 @@ SHAPES = {
     "rows": ("SELECT COUNT(*) AS v FROM stays s JOIN drugs d ON s.pid = d.pid", {"rows": 12}),
     "few rows": ("SELECT COUNT(*) AS v FROM stays s JOIN drugs d ON s.pid = d.pid", {"rows": 1}),
     "left": ("SELECT SUM(age) AS v FROM patients p LEFT JOIN drugs d USING (pid)", {"rows": 12}),
+    "right": ("SELECT SUM(age) AS v FROM drugs d RIGHT JOIN patients p USING (pid)", {"rows": 12}),
+    "right, all columns": (
+        "SELECT SUM(q.age) AS v, COUNT(q.code) AS n FROM (SELECT * FROM drugs RIGHT JOIN patients USING (pid)) q",
+        {"rows": 12},
+    ),
     "left counts": ("SELECT COUNT(d.code) AS v FROM patients p LEFT JOIN drugs d USING (pid)", {"rows": 12}),
     "mean of people": (
         "SELECT AVG(days) AS v FROM patients p JOIN stays s USING (pid) WHERE age < 60",

@@ -22,6 +22,7 @@ RELATIONS = {
     "joined, rows known": ("a JOIN b USING (pid)", CAPPED),
     "with itself": ("a JOIN (SELECT pid, k FROM b) c USING (pid) JOIN b ON b.pid = c.pid AND b.k < c.k", CAPPED),
     "left": ("a LEFT JOIN b ON a.pid = b.pid AND b.k > 0", CAPPED),
+    "right": ("b RIGHT JOIN a ON a.pid = b.pid AND b.k > 0", CAPPED),
     "semi": ("a SEMI JOIN b ON a.pid = b.pid AND a.y < b.k", {"rows": 2}),
     "anti": ("a ANTI JOIN b ON a.pid = b.pid AND a.y < b.k", CAPPED),
     "in": ("a WHERE pid IN (SELECT pid FROM b UNION ALL SELECT pid FROM p WHERE age > 1)", {"rows": 3}),

@@ -39,6 +39,14 @@ QUERIES = {
     "names": f"WITH {N} SELECT r.name, n.n FROM n JOIN names r USING (region) ORDER BY ALL",
     "names first": f"WITH {N} SELECT name, n * 2 AS twice FROM names r JOIN n ON n.region = r.region AND area > 2 ORDER BY ALL",
     "names or none": f"WITH {N} SELECT n.region, name, since, n FROM n LEFT JOIN names r USING (region) ORDER BY ALL",
+    "none or names": f"WITH {N} SELECT * EXCLUDE (since, code) FROM names r RIGHT JOIN n USING (region) ORDER BY ALL",
+    "names, and none": f"WITH {N} SELECT n, name, r.region AS own FROM n RIGHT JOIN names r USING (region) ORDER BY ALL",
+    "either": f"WITH {N} SELECT region, name, n, n.region AS here FROM n FULL JOIN names r USING (region) ORDER BY ALL",
+    "either, and more": (
+        f"WITH {N}, {M} SELECT * EXCLUDE (since, code, area) FROM n FULL JOIN names USING (region) FULL JOIN m USING (region) "
+        "ORDER BY ALL"
+    ),
+    "either, on more": f"WITH {N} SELECT name, n FROM n FULL OUTER JOIN names r ON r.region = n.region AND n.n > 20 ORDER BY ALL",
     "all of a table": f"WITH {N} SELECT r.* EXCLUDE (since, code), n.n FROM n, names r WHERE n.region = r.region ORDER BY ALL",
     "whole numbers": f"WITH {N} SELECT code, large, n FROM n JOIN names USING (region) WHERE code > 0 ORDER BY n, code",
     "stars": f"WITH {N} SELECT * EXCLUDE (since, code) FROM n JOIN names USING (region) ORDER BY ALL",

@@ -28,6 +28,7 @@ from pdrisk._sql.tables.readable import is_readable
 from pdrisk._sql.tables.server_sources import Remote, of_dataset
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.parse import parsed
+from pdrisk.engines.columnar.streams import streams_read
 from pdrisk.engines.sql.servers.spark_engine import SparkFrame, is_spark
 from pdrisk.engines.sql.servers.sql_table import SQLTable, TableEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -281,7 +282,7 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
     tables: dict[str, tuple[str, ...]] = {}
     remote: dict[str, Remote] = {}
     connections: list[Any] = []
-    for name, value in data.items():
+    for name, value in streams_read(data).items():
         if not isinstance(name, str) or not name:
             raise ColumnTypeError("a dict of tables has their names as keys, and names are text.")
         kind = type(value).__name__
@@ -307,9 +308,9 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
             others[name] = _as_it_is(value)
         else:
             raise ColumnTypeError(
-                'data must be a frame of pandas, Polars or Arrow, (connection, "table") of DuckDB or PostgreSQL, the '
-                "path of Parquet files or a DataFrame of Spark, or for d.sql a DuckDB relation or a dict of these, not "
-                f"of type {kind}."
+                'data must be a frame of pandas, Polars or Arrow, an Arrow stream, (connection, "table") of DuckDB or '
+                "PostgreSQL, the path of Parquet files or a DataFrame of Spark, or for d.sql a DuckDB relation or a "
+                f"dict of these, not of type {kind}."
             )
     if not data or len({lowered(name) for name in data}) < len(data):
         raise ParameterError("a dict of tables needs a name for each, and names that differ in more than capitals.")

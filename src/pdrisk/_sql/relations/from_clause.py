@@ -31,7 +31,7 @@ from pdrisk._sql.relations.row_scope import (
 from pdrisk._sql.relations.unions import united
 from pdrisk._sql.relations.written_out import owners_of
 from pdrisk._sql.syntax.pieces import Expression, lowered
-from pdrisk._sql.syntax.refusals import NO_FROM
+from pdrisk._sql.syntax.refusals import FULL_JOIN, NO_FROM
 from pdrisk._sql.syntax.tree import (
     Beside,
     Cte,
@@ -145,6 +145,11 @@ def _relation(
             sides = [_relation(side, sources, ctes, home, depth + 1, around) for side in listed]
             if how == "CROSS":
                 return crossed(sides, sources, around)
+            if how == "FULL":
+                raise ParameterError(f"{FULL_JOIN}.")
+            if how == "RIGHT":
+                turned = joined(replace(item, how="LEFT"), sides[1], sides[0], sources)
+                return _turned_back(turned, sides, item.using)
             return joined(item, sides[0], sides[1], sources)
         case Union(parts):
             return united([_rowwise(each, sources, ctes, home, depth + 1) for each in parts], sources)
@@ -162,6 +167,16 @@ def _relation(
             return _renamed(_stored(path, sources, home, depth), (alias,) if alias else (), columns)
         case Nothing() | Beside():
             raise ParameterError(f"{NO_FROM}.")
+
+
+def _turned_back(found: Relation, sides: Sequence[Relation], using: Sequence[str]) -> Relation:
+    """A LEFT JOIN of the second table with the first as a RIGHT JOIN: with the columns of the first one first."""
+    left, right = sides
+    common = set(map(lowered, using))
+    second, rest = found.columns[: len(right.columns)], iter(found.columns[len(right.columns) :])
+    shared = {lowered(label): (label, value) for label, value in second if lowered(label) in common}
+    first = [shared[lowered(label)] if lowered(label) in common else next(rest) for label, _ in left.columns]
+    return replace(found, columns=(*first, *(each for each in second if lowered(each[0]) not in common)))
 
 
 def _stored(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:

@@ -7,7 +7,17 @@ from typing import NoReturn
 from pdrisk._model.nodes import Column
 from pdrisk.errors import ParameterError
 
-__all__ = ["JOINS", "NO_FROM", "REFUSED", "correlated", "keys_without_groups", "nobody_named", "not_grouped", "refuse"]
+__all__ = [
+    "FULL_JOIN",
+    "JOINS",
+    "NO_FROM",
+    "REFUSED",
+    "correlated",
+    "keys_without_groups",
+    "nobody_named",
+    "not_grouped",
+    "refuse",
+]
 
 NO_FROM = "there is no FROM: ask a table, view, frame or Parquet file"
 
@@ -42,12 +52,11 @@ def correlated(column: str) -> ParameterError:
     )
 
 
+FULL_JOIN = "FULL JOIN of people's rows leaves open whose row it is: write LEFT JOIN, or UNION ALL"
 JOINS = {
     "NATURAL": "NATURAL JOIN joins by whatever names two tables share: write USING with the column of the person",
     "ASOF": "ASOF JOIN picks a row by its neighbours: join ON the column of the person",
     "POSITIONAL": "POSITIONAL JOIN joins rows by their place, which others decide: join ON the column of the person",
-    "RIGHT": "RIGHT JOIN keeps the rows of the second table: write it first, with LEFT JOIN",
-    "FULL": "FULL JOIN leaves open whose row it is: write LEFT JOIN, or UNION ALL",
 }
 REFUSED = {
     "SUBQUERY": "subqueries inside an expression can carry other records into it: compute that value with a query of "

@@ -75,7 +75,7 @@ class Subquery:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Two items of FROM: ``how`` is INNER, LEFT, SEMI, ANTI, or CROSS, which a comma is too."""
+    """Two items of FROM: ``how`` is INNER, LEFT, RIGHT, FULL, SEMI, ANTI, or CROSS, which a comma is too."""
 
     left: From
     right: From

@@ -246,7 +246,7 @@ class _Reader(ExpressionsOfDuckDB):
         how = table["join_type"] if table["ref_type"] == "REGULAR" else table["ref_type"]
         if how in JOINS:
             raise ParameterError(f"{JOINS[how]}.")
-        if how not in ("INNER", "LEFT", "SEMI", "ANTI", "CROSS") or table.get("nearest_count", 1) != 1:
+        if how not in ("INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "CROSS") or table.get("nearest_count", 1) != 1:
             not_understood(f"{how.lower()} join")
         return Join(
             self.source(table["left"]),

@@ -40,7 +40,7 @@ __all__ = ["StatementsOfSqlglot", "parsed_as"]
 
 LONGEST: Final = 1_000_000  # characters
 MOST_SETS: Final = 4096  # GROUPING SETS, as PostgreSQL has them of CUBE
-KNOWN_JOINS: Final = ("", "INNER", "LEFT", "CROSS", "SEMI", "ANTI")
+KNOWN_JOINS: Final = ("", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI")
 
 
 def parsed_as(

@@ -131,12 +131,9 @@ def _column(array: Any) -> Any:
     """An array whose masked values are missing, without a change of the others."""
     if not isinstance(array, np.ma.MaskedArray):
         return array
-    kinds = {
-        "i": pd.arrays.IntegerArray,
-        "u": pd.arrays.IntegerArray,
-        "f": pd.arrays.FloatingArray,
-        "b": pd.arrays.BooleanArray,
-    }
-    if array.dtype.kind in kinds:
-        return kinds[array.dtype.kind](array.data.copy(), np.ma.getmaskarray(array))
-    return np.where(np.ma.getmaskarray(array), None if array.dtype.kind == "O" else np.datetime64("NaT"), array.data)
+    values, mask = array.data.copy(), np.ma.getmaskarray(array)
+    kinds = {"i": pd.arrays.IntegerArray, "f": pd.arrays.FloatingArray, "b": pd.arrays.BooleanArray}
+    if (kind := array.dtype.kind.replace("u", "i")) in kinds:
+        return kinds[kind](values, mask)
+    values[mask] = None if kind == "O" else np.datetime64("NaT")
+    return values

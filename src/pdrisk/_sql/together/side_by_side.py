@@ -88,13 +88,14 @@ class SideBySide:
         if item.using:
             common = list(map(lowered, item.using))
             scopes = [Values(each.visible, (), {}, settings, sides=each.sides) for each in (left, right)]
-            equal = []
+            equal, first, both = [], [], (Column("one"), Column("other"))
             for name in item.using:
                 one, other = (each.named(name) for each in scopes)
                 pair = Values((("one", one), ("other", other)), (), {}, settings)
-                equal.append(truth(text(Operation("==", (Column("one"), Column("other"))), pair), "USING").condition)
+                equal.append(truth(text(Operation("==", both), pair), "USING").condition)
+                merged = text(Operation("coalesce", both), pair) if item.how == "FULL" else one
+                first.append((name, other if item.how == "RIGHT" else merged))
             on = " AND ".join(equal)
-            first = [each for name in common for each in left.visible if lowered(each[0]) == name]
             rest = [each for each in visible if lowered(each[0]) not in common]
             visible = (*first, *rest)
         elif item.condition is not None:
@@ -218,6 +219,13 @@ def joined_tables(item: From, reader: SideBySide) -> tuple[JoinedParts, Layer, N
     """What is joined, a layer with its columns, and those of each table by its names."""
     found = reader.read(item)
     columns = [name for _, listed in found.sides for _, value in listed for name in (value.sql, value.uncut) if name]
+    visible = [
+        (label, value if value.sql in columns else replace(value, sql=f"v{len(columns) + at}", uncut=""))
+        for at, (label, value) in enumerate(found.visible)
+    ]
+    for (_, made), (_, value) in zip(visible, found.visible, strict=True):
+        if made is not value:  # a key of FULL JOIN USING, which is that of either table
+            columns.append(f"{value.sql} AS {made.sql}")
     numbered = f"{_number_of(found.codes)} AS code"
     noisy = (int(value.uncut[1:]) for _, listed in found.sides for _, value in listed if value.uncut)
     joined = JoinedParts(
@@ -226,4 +234,4 @@ def joined_tables(item: From, reader: SideBySide) -> tuple[JoinedParts, Layer, N
         tuple(reader.below),
         tuple(noisy),
     )
-    return joined, Layer(found.visible, "", "", (), ()), found.sides
+    return joined, Layer(tuple(visible), "", "", (), ()), found.sides
