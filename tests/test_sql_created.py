@@ -8,6 +8,7 @@ import sqlalchemy
 import pdrisk
 from pdrisk._sql.together.created import MARK, NewTable
 from pdrisk.errors import ParameterError
+from postgres_databases import connected, database, needs_server, role
 
 QUERY = "SELECT g, COUNT(*) AS n, AVG(x) AS m FROM people GROUP BY g"
 OPTIONS = {"eps": 2, "keys": ["a", "b"], "bounds": {"x": (0, 9)}}
@@ -75,7 +76,7 @@ class TestRefused:
     @pytest.mark.parametrize(("words", "options", "said"), [
         ("CREATE TABLE people AS", {}, "the table cannot be made: .*already exists"),
         ("CREATE OR REPLACE TABLE people AS", {}, "a table people that pdrisk did not write"),
-        ('CREATE OR REPLACE TABLE "PEOPLE" AS', {}, "a table PEOPLE that pdrisk did not write"),
+        ('CREATE OR REPLACE TABLE "PEOPLE" AS', {}, 'a table "PEOPLE" that pdrisk did not write'),
         ("CREATE OR REPLACE TABLE seen AS", {}, "the table cannot be made"),
         ("CREATE TABLE nowhere.out AS", {}, "the table cannot be made"),
         ("CREATE TABLE IF NOT EXISTS out AS", {}, "IF NOT EXISTS may leave out what was paid for"),
@@ -127,3 +128,108 @@ class TestRefused:
         with pytest.warns(UserWarning, match="paid and is returned, but not written to out: .*already exists"):
             answer = pdrisk.sql("CREATE TABLE out AS " + QUERY, con, **OPTIONS)
         assert len(answer) == 2 and con.execute("FROM out").fetchall() == [(1,)]
+
+
+@pytest.fixture(scope="module")
+def url():
+    with database() as url, connected(url) as con:
+        con.execute(
+            "CREATE TABLE people AS SELECT (ARRAY['a', 'b'])[1 + i % 2] AS g, i % 10 AS x, "
+            "DATE '2020-01-01' + i % 2 AS d FROM generate_series(0, 1999) AS r (i)"
+        )
+        yield url
+
+
+@needs_server
+@pytest.mark.filterwarnings("ignore::pdrisk.errors.NoisyReleaseWarning")
+class TestOnPostgres:
+    """Likewise, whatever connection was given."""
+
+    query = "SELECT g, d, COUNT(*) AS n, AVG(x) AS m, COUNT(*) > 5 AS many FROM people GROUP BY g, d"
+
+    def written(self, con, query="CREATE TABLE out AS ", **options):
+        keys = {"g": ["a", "b", None], "d": ["2020-01-01", "2020-01-02"]}
+        return pdrisk.sql(query + self.query, con, **{**OPTIONS, "keys": keys, **options})
+
+    def stored(self, url):
+        with connected(url) as con:
+            rows = con.execute("SELECT * FROM out").fetchall()
+            types = con.execute(
+                "SELECT array_agg(format_type(atttypid, atttypmod) ORDER BY attnum) FROM pg_attribute WHERE attrelid = "
+                "'out'::regclass AND attnum > 0"
+            ).fetchone()[0]
+            (comment,) = con.execute("SELECT obj_description('out'::regclass)").fetchone()
+            con.execute("DROP TABLE out")
+        return rows, types, comment
+
+    @pytest.mark.parametrize("how", ["psycopg", "not autocommit", "in a transaction", "url", "engine", "alchemy"])
+    def test_what_is_answered(self, url, how):
+        import psycopg
+
+        alchemy = url.replace("postgresql://", "postgresql+psycopg://")
+        if how == "url":
+            answer = self.written(url)
+        elif how == "engine":
+            answer = self.written(sqlalchemy.create_engine(alchemy, poolclass=sqlalchemy.NullPool))
+        elif how == "alchemy":
+            with sqlalchemy.create_engine(alchemy, poolclass=sqlalchemy.NullPool).connect() as con:
+                con.execute(sqlalchemy.text("SELECT 1"))
+                answer = self.written(con)
+                con.commit()
+        else:
+            with psycopg.connect(url, autocommit=how == "psycopg") as con:
+                if how == "in a transaction":
+                    con.execute("SELECT 1")
+                answer = self.written(con)
+        rows, types, comment = self.stored(url)
+        shown = answer.astype(object)
+        expected = shown.where(answer.notna(), None).to_numpy().tolist()
+        assert [list(row) for row in rows] == expected
+        assert types == ["text", "timestamp without time zone", "bigint", "double precision", "boolean"]
+        assert comment == f"{MARK}\n{pdrisk.explain(answer, 'publication')}"
+
+    def test_a_transaction_rolled_back_has_no_table(self, url):
+        import psycopg
+
+        with psycopg.connect(url) as con:
+            self.written(con)
+            con.execute("SELECT 1")
+            assert con.execute("SELECT to_regclass('out') IS NULL").fetchone() == (False,)
+            con.rollback()
+            con.execute("BEGIN")
+            self.written(con, query="CREATE OR REPLACE TABLE out AS ")
+            con.rollback()
+        assert len(self.stored(url)[0]) == 6
+
+    def test_it_replaces_its_own_alone(self, url, book):
+        with connected(url) as con:
+            ledger = book(eps=6)
+            for _ in range(2):
+                answer = self.written(con, "create or replace table out as\n", ledger=ledger)
+            for name, said in {
+                "people": "that pdrisk did not write",
+                "public.people": "that pdrisk did not write",
+            }.items():
+                with pytest.raises(ParameterError, match=said):
+                    self.written(con, f"CREATE OR REPLACE TABLE {name} AS ", ledger=ledger)
+            with pytest.raises(ParameterError, match=r"the table cannot be made: .*already exists"):
+                self.written(con, "CREATE TABLE people AS ", ledger=ledger)
+            with pytest.raises(ParameterError, match=r"the table cannot be made: .*does not exist"):
+                self.written(con, "CREATE TABLE nowhere.out AS ", ledger=ledger)
+            assert ledger.remaining().eps == 2
+            assert con.execute("SELECT count(*) FROM people").fetchone() == (2000,)
+        assert [row[2] for row in self.stored(url)[0]] == answer["n"].tolist()
+
+    def test_a_temporary_one(self, url):
+        with connected(url) as con:
+            self.written(con, 'CREATE TEMP TABLE "own one" AS ')
+            assert con.execute('SELECT count(*) FROM pg_temp."own one"').fetchone() == (6,)
+
+    def test_where_nobody_may_write(self, url, book):
+        with role(url) as (theirs, name), connected(url) as con:
+            con.execute(f"GRANT SELECT ON people TO {name}")
+            con.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+            ledger = book(eps=2)
+            with connected(theirs) as own, pytest.raises(ParameterError, match="cannot be made: permission denied"):
+                self.written(own, ledger=ledger)
+            assert ledger.remaining().eps == 2

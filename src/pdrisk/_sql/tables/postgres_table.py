@@ -28,7 +28,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["PostgresTable", "catalog_rows", "one_connection", "one_state", "server_of"]
+__all__ = ["PostgresTable", "catalog_rows", "connected", "one_connection", "one_state", "server_of"]
 
 CATALOGS: Final = ("pg_catalog", "information_schema")  # and those of pg_toast
 OLDEST: Final = 140000  # the first version whose EXTRACT is exact
@@ -131,7 +131,7 @@ class PostgresTable:
 
         problem, found = None, None
         try:
-            with _connected(self.connection) as connection:
+            with connected(self.connection) as connection:
                 place = connection.info.host, connection.info.port
                 encoding = connection.info.parameter_status("server_encoding") or ""
                 found = _found(connection, self.name)
@@ -165,7 +165,7 @@ class PostgresTable:
     @contextmanager
     def _cursor(self) -> Iterator[Any]:
         """Cursor for all statements of one answer, in one state of the data."""
-        with _connected(self.connection) as connection, reading(connection) as cursor:
+        with connected(self.connection) as connection, reading(connection) as cursor:
             yield cursor
 
 
@@ -206,7 +206,7 @@ def catalog_rows(connection: Any, sql: str, values: Sequence[Any] = (), settings
     import psycopg
 
     try:
-        with _connected(connection) as found, reading(found, settings) as cursor:
+        with connected(connection) as found, reading(found, settings) as cursor:
             return asked(cursor, sql, values)
     except psycopg.Error as error:
         problem = next(iter(str(error).splitlines()), type(error).__name__)
@@ -227,12 +227,12 @@ def one_connection(connection: Any) -> Iterator[Any]:
 @contextmanager
 def one_state(connection: Any) -> Iterator[None]:
     """One state of the data for everything read from a connection in the block."""
-    with _connected(connection) as found, reading(found, READ_ONLY):
+    with connected(connection) as found, reading(found, READ_ONLY):
         yield
 
 
 @contextmanager
-def _connected(given: Any) -> Iterator[psycopg.Connection[Any]]:
+def connected(given: Any) -> Iterator[psycopg.Connection[Any]]:
     """Connection of psycopg, without a failed transaction, for one thread at a time."""
     import psycopg
     from psycopg.pq import TransactionStatus
