@@ -17,6 +17,7 @@ from pdrisk._sql.syntax.pieces import kind_of_type, lowered, quoted
 from pdrisk._sql.syntax.tree import Table
 from pdrisk._sql.tables.clients import plain_text
 from pdrisk._sql.tables.compiled_sources import compiled
+from pdrisk._sql.tables.server_sources import SourcesElsewhere
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.errors import ParameterError
@@ -44,7 +45,7 @@ def rows_of_nobody(query: object, params: object, sources: Sources) -> pd.DataFr
     ParameterError
         If DuckDB fails at it.
     """
-    if not isinstance(sources, Sources) or not sources.public or not isinstance(query, str):
+    if isinstance(sources, SourcesElsewhere) or not sources.public or not isinstance(query, str):
         return None  # of other engines' words and tables
     text, values = plain_text(query, params)
     tree = json.loads(workspace.serialized(text))
