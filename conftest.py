@@ -16,6 +16,7 @@ from hypothesis import settings
 
 from pdrisk._mechanisms.noise import entropy
 
+collect_ignore_glob = ["docs/*.py", "docs/_ext/*.py", "docs/gallery/*.py"]  # those of the site, which Sphinx runs
 os.environ.setdefault("PDRISK_SECRET", "of the tests, in the place of the file that pdrisk would make")
 # Tests start many processes, and pytest rewrites each assertion: none of that is to be compiled anew each time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -38,7 +38,7 @@ from accuracy_data import (
     Shape,
 )
 from accuracy_exact import chosen_beyond, chosen_ends, chosen_errors, opendp_law
-from accuracy_page import page, table
+from accuracy_page import PICTURE, inserted, picture, section, table
 from accuracy_peers import PEERS, Peer, opendp_candidates
 from pdrisk._mechanisms import ClippedSums, Exponential, ExponentialInterval, Mechanism
 from pdrisk._model.query import Line
@@ -376,7 +376,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="300 records only")
     parser.add_argument("--jobs", type=int, default=2, help="processes, 2 by default")
     parser.add_argument(
-        "--write", type=Path, metavar="PAGE", help="write the page, such as docs/accuracy.md, and a CSV file beside it"
+        "--write", type=Path, metavar="PAGE", help="write the section of docs/mechanisms.md, accuracy.csv and a picture"
     )
     chosen = parser.parse_args(arguments)
     sizes = (300,) if chosen.quick else SIZES
@@ -399,12 +399,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             float(each.eps),
         )
     )
-    text = page(rows)
+    text = section(rows)
     print(text)
     if chosen.write is not None:
-        chosen.write.write_text(text, encoding="utf-8")
-        with chosen.write.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
+        chosen.write.write_text(inserted(chosen.write.read_text(encoding="utf-8"), text), encoding="utf-8")
+        with chosen.write.with_name("accuracy.csv").open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(table(rows))
+        picture(table(rows), chosen.write.with_name(PICTURE))
     return 1 if any(each.misses_goal for each in rows) else 0
 
 

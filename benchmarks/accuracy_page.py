@@ -1,27 +1,30 @@
-"""Page docs/accuracy.md and the table beside it: the results of the accuracy benchmark, and how to read them."""
+"""Results of the accuracy benchmark: the section of docs/mechanisms.md, its picture, and the table beside it."""
 
 from __future__ import annotations
 
 import platform
 import textwrap
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accuracy_data import CLIPPED, LEVELS, SAMPLES, STATISTICS
+from accuracy_data import CLIPPED, LEVELS, STATISTICS
 from accuracy_peers import PEERS, Peer
 from cases import installed
 
 if TYPE_CHECKING:
     from accuracy import Row
 
-__all__ = ["page", "row", "shown", "table", "verdict"]
+__all__ = ["inserted", "picture", "row", "section", "shown", "table", "verdict"]
 
 OURS = ("auto", CLIPPED, "with interval", "laplace", "at the bound")
 PACKAGES = ("pdrisk", "numpy", "opendp", "python-dp", "pipeline-dp", "diffprivlib")
 GROUPED = "mean by groups"
 WITH_INTERVAL = "with interval"
+START, END = "<!-- accuracy -->\n", "\n<!-- end -->"  # of the section
+PICTURE = "accuracy.png"
 
 
 def shown(value: float) -> str:
@@ -77,14 +80,16 @@ def verdict(rows: Sequence[Row]) -> str:
         text.append(
             wrapped(
                 f"In {len(worse)} of {len(compared)} rows the error is more than twice that of a library, where its "
-                "error is above 1 % of the interquartile range:"
+                "error is above 1 % of the interquartile range. Up to so many times by kind of data:"
             )
         )
-        groups: dict[str, list[str]] = {}
+        groups: dict[str, dict[str, float]] = {}
         for each in worse:
-            ratio = f"{each.n:,}/{each.eps}: {each.ratio:.1f}"
-            groups.setdefault(f"{each.statistic}, {each.data}", []).append(ratio)
-        text += ["", *(wrapped(f"- {name} (n/eps: times) {'; '.join(found)}") for name, found in groups.items())]
+            found = groups.setdefault(each.statistic, {})
+            found[each.data] = max(each.ratio or 0.0, found.get(each.data, 0.0))
+        text.append("")
+        for name, found in groups.items():
+            text.append(wrapped(f"- {name}: {', '.join(f'{data} {ratio:.1f}' for data, ratio in found.items())}"))
     beyond = [each.beyond for each in rows if each.beyond is not None and each.n * float(each.eps) >= 100]
     if beyond:
         text += [
@@ -114,87 +119,57 @@ def coverage(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def page(rows: Sequence[Row], peers: Sequence[Peer] = PEERS) -> str:
-    """The whole page."""
+def section(rows: Sequence[Row], peers: Sequence[Peer] = PEERS) -> str:
+    """All that is measured, as Markdown."""
     versions = ", ".join(f"{name} {installed(name)}" for name in PACKAGES if installed(name) != "-")
     absent = [f"{peer.name}: {found}" for peer in peers if isinstance(found := peer.found(), str)]
     found = f"Python {platform.python_version()}, {versions}." + "".join(f" Left out: {each}." for each in absent)
-    parts = [INTRODUCTION.format(samples=SAMPLES), f"## Result\n\n{verdict(rows)}", REASONS]
-    parts += [f"{COVERAGE}\n{coverage(rows)}", WHEN_NOT, textwrap.fill(found, 120)]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return "\n\n".join((verdict(rows), IMAGE, f"{COVERAGE}\n{coverage(rows)}", textwrap.fill(found, 120)))
+
+
+def inserted(page: str, found: str) -> str:
+    """The page with this section in place of the one it has."""
+    before, rest = page.split(START)
+    return f"{before}{START}{found}{END}{rest.split(END, 1)[1]}"
+
+
+def picture(lines: Sequence[Sequence[str]], path: Path) -> None:
+    """Draw the ratios of a table, as of the CSV file: a dot for each row, by statistic and eps."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    head, *rows = lines
+    statistic, eps, ratio = (head.index(name) for name in ("statistic", "eps", "ratio"))
+    compared = [each for each in rows if each[ratio]]
+    names = list(dict.fromkeys(each[statistic] for each in compared))
+    levels = sorted({each[eps] for each in compared}, key=float)
+    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    axes.axvline(1, color="#888888", linewidth=1)
+    for at, (level, colour, marker) in enumerate(zip(levels, ("#0072b2", "#d55e00", "#009e73"), "os^", strict=False)):
+        own = [each for each in compared if each[eps] == level]
+        places = [names.index(each[statistic]) + 0.25 * (at - 1) for each in own]
+        ratios = [float(each[ratio]) for each in own]
+        axes.plot(ratios, places, marker, color=colour, alpha=0.5, markersize=4, label=f"eps {level}")
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlabel("error as a multiple of that of the best other library; left of 1 pdrisk is nearer")
+    axes.legend(loc="lower right")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
 
 
 assert set(LEVELS) < set(STATISTICS)
 
-INTRODUCTION = """\
-# Accuracy
-
-How far are noisy answers from the exact ones, and those of other libraries? `python benchmarks/accuracy.py --write
-docs/accuracy.md` writes this page and [all numbers](accuracy.csv) beside it. Other libraries are measured if they are
-installed (`pip install opendp diffprivlib python-dp pipeline-dp`).
-
-## What was measured
-
-The mean absolute error of one answer that gets all of eps (.1, 1 or 3), about 30 to 10,000 records, over {samples}
-samples of each kind of data. Errors of pdrisk's medians, quantiles, minima and maxima, and of OpenDP's, are computed
-from the probabilities of all answers; others are averages over draws. The exact answer is that of the records within
-the bounds, by numpy.
-
-| data | bounds | what |
-| --- | --- | --- |
-| distance | 1 to 675 | kilometres to work of the synthetic survey, drawn with replacement: whole numbers, mean 15 |
-| income | 0 to 2,700,000 | its incomes, likewise: bounds a thousand times wider than most of the data |
-| uniform | 0 to 100 | spread evenly over the bounds |
-| loose bounds | 0 to 1000 | normal, 400 ± 30 |
-| 0 or 1 | 0 to 1 | 30 % ones |
-| nearly constant | 0 to 100 | 50, but for 1 % that are uniform |
-| heaped | 0 to 20,000 | log-normal around 2,000, rounded to 500s |
-| ages | 0 to 120 | whole numbers from 18 to 93 |
-| balances | -1000 to 1000 | Laplace, 20 ± 85 |
-
-Every number below is the error of `mechanism="auto"` as a multiple of the *best* library that keeps the number of
-records private, as pdrisk does, which may be another one in each row; the geometric mean over all data and n. Errors
-below a thousandth of the interquartile range count as that. A minimum or maximum is asked for with
-`bounds_reached=True` where data are declared to reach their bound: both of uniform and of 0 or 1, and the minimum of
-distances. A goal is the error that a prototype reached at eps 1; the median of the samples meets it within 10 %.
-
-All libraries get the same bounds and eps, and protect against one record added or removed. diffprivlib takes the number
-of records as public (except in a count): it is in the CSV file, but not compared. OpenDP has no mean or variance of
-private n: its entry is what its users write, a noisy clamped sum over a noisy count with eps/2 each (variance: a third
-each). Its quantiles are chosen among 1,001 even candidates (675 whole numbers for distances). PipelineDP's entries are
-the mechanisms that its engines call.
-"""
-
-REASONS = """\
-## Where other libraries are better
-
-- *A minimum or maximum* is asked for some 13 to 16/eps records short of the end, or a sixth of the records if they are
-  few, so that an answer beyond all records is given once in 20 times at most, in any data. Where nobody shares the end
-  (long tails, few values that are not alike), this lies far from the end. OpenDP aims at the end itself: it is nearer
-  there, and anywhere in the empty rest of loose bounds. A target that keeps the promise in any data has to lie at least
-  `ln(19 m)/(s eps)` records short, with m points to choose among and a slope s: [the study](mechanisms.md) has the
-  numbers.
-- *A quantile with less than some 5/eps records beyond it* (.05 of 30 records) is not known by anybody; libraries that
-  tend to answer near the middle look good.
-- *Ties*: OpenDP scores them by mid-rank and chooses by permute-and-flip, which is more often exact at small n eps.
-  Permute-and-flip has no bounded range: in a budget that adds up answers by zCDP it would cost four times as much.
-"""
+IMAGE = (
+    "![Errors as multiples of the best other library's, a dot for each kind of data and n: most are below 1]"
+    f"({PICTURE})"
+)
 
 COVERAGE = """\
-## Do the intervals hold what they promise?
-
 How often the 95 % interval of an answer holds the exact one, in the worst row (with `interval=True` the worst sample,
 by exact probabilities; else 1,000 draws, unsure by .7 %, of clipped means 500), and the typical half-width as a
 multiple of the mean error of the answer beside it. Twice to three times is what noise of a known shape would need.
-"""
-
-WHEN_NOT = """\
-## When not to trust it
-
-- An error is that of *such* data. For quantiles, extremes and variances it depends on the records near the answer. For
-  your own data, the curator sees the noise with `df.dprisk.assess`; `pdrisk.plan` gives that of public facts.
-- Sampling error is not part of it, nor are records beyond the bounds.
-- Several answers share one eps. Here each answer gets all of it.
-- Whether a library keeps its eps is not tested: a smaller error is no proof of quality. Equal eps is not equal risk for
-  the people in the data: see [which mechanism when](mechanisms.md).
 """

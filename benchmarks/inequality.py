@@ -1,4 +1,4 @@
-"""Inequality from noisy income bins of a simulated survey: bias, error and coverage, for docs/howto-inequality.md.
+"""Inequality from noisy income bins of a simulated survey: bias, error and coverage, for docs/surveys.md.
 
 ``python benchmarks/inequality.py`` prints the table of the page, from seeds; ``--draws 20`` is a quick look, and
 ``--write docs`` draws the picture of the page. The survey is like EU-SILC of Austria: nine regions of 226 to 1,131

@@ -1,4 +1,4 @@
-"""Tables with margins over simulated people: bias, coverage, adding up and time, for docs/howto-margins.md.
+"""Tables with margins over simulated people: bias, coverage, adding up and time, for docs/margins.md.
 
 ``python benchmarks/margins.py`` prints the table of the page, from seeds; ``--draws 20`` is a quick look.
 """

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import argparse
 import gc
-import itertools
 import os
 import platform
 import statistics
 import sys
-import textwrap
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -23,6 +21,7 @@ from typing import Any
 
 import pandas as pd
 
+from benchmarks_page import Row, write
 from cases import EPS, FULL, HI, LO, Case, Skipped, all_cases, installed
 from declared_cases import declared_cases
 from disclosure_cases import disclosure_cases
@@ -89,6 +88,26 @@ class Result:
         return said if case.memory_limit is None else f"{said}; memory < {case.memory_limit:g}"
 
     @property
+    def told(self) -> Row:
+        """A row of the CSV file of the page, without its topic."""
+        within = "" if not self.judged or self.case.limit is None else "yes"
+        told = {
+            "case": self.case.name,
+            "plain": self.case.plain_name,
+            "answer_ms": shown(self.own),
+            "ratio": "",
+            "target": "" if self.case.limit is None else self.target,
+            "within": "no" if self.misses else within,
+            "memory_columns": "" if self.memory is None else f"{self.memory:.2f}",
+            "note": f"missed: {', '.join(self.misses)}" if self.misses else "",
+        }
+        if self.plain:
+            each = [a / b for a, b in zip(self.ours, self.plain, strict=True)]
+            ratios = {"ratio": self.own / self.reference, "ratio_min": min(each), "ratio_max": max(each)}
+            told |= {"plain_ms": shown(self.reference), **{name: shown(value) for name, value in ratios.items()}}
+        return told
+
+    @property
     def cells(self) -> tuple[str, ...]:
         within = "-" if not self.judged or self.case.limit is None else "yes"
         return (
@@ -147,60 +166,11 @@ def row(cells: tuple[str, ...]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def in_short_lines(page: str) -> str:
-    """The page with its prose in lines of at most 120 letters."""
-    lines = ([line] if line.startswith("|") else textwrap.wrap(line, 120) or [""] for line in page.split("\n"))
-    return "\n".join(itertools.chain.from_iterable(lines))
-
-
-def report(lines: list[str], results: list[Result], rows: int, pairs: int) -> str:
-    """The page docs/benchmarks.md."""
-    cores = os.cpu_count() or 1
+def machine() -> str:
+    """What the page says of machine and versions."""
     packages = ("numpy", "pandas", "opendp", "diffprivlib", "pyarrow", "duckdb")
     versions = ", ".join(f"{name} {installed(name)}" for name in packages)
-    missed = [f"{result.case.name} ({', '.join(result.misses)})" for result in results if result.misses]
-    verdict = "All judged targets are met." if not missed else f"Missed: {'; '.join(missed)}."
-    if rows < FULL:
-        verdict += f" Targets that speak of {FULL:,} rows were not judged."
-    return f"""# Benchmarks
-
-Written by `python benchmarks/run.py --write docs/benchmarks.md`, which anyone can run after
-`pip install -e ".[bench]"`; it ends with status 1 if a target is missed.
-
-## What was measured
-
-Every number is the time of a complete public call: checking the request, reading the data, sensitivities, noise and
-risks, with `eps={EPS:g}` and `bounds=({LO:g}, {HI:g})`. It is set against the plain call that someone without pdrisk
-would make, in the same process and by turns (ours, plain, ours, plain, ...): one warm-up, then {pairs} pairs. The ratio
-is that of the medians, in brackets the smallest and largest ratio of a pair. `import` is timed in pairs of fresh
-processes. Ratios carry over to other machines better than milliseconds do.
-
-The data are {rows:,} seeded exponential distances as float64 (heaped: rounded as people answer), and random groups with
-their keys listed. Peak memory is the most that the first call held at once, its result included, as a multiple of the
-8 bytes a row of the column; taken before any timing with `tracemalloc`, which numpy and pandas report to and Arrow
-and Rust do not.
-diffprivlib and OpenDP get the same numpy column; OpenDP's measurement is built before the clock starts, with the number
-of rows public, and clamps and averages as its manual does. Neither computes a local sensitivity or a risk.
-
-The SQL cases ask one DuckDB table in memory, with `eps={EPS * 10:g}` unless they say another; "clamped avg" is the
-plain `avg` of a CASE expression that moves records into the bounds, "all inside" a column of which no record lies
-outside.
-
-Machine: {cores} cores. Python {platform.python_version()}, {versions}.
-
-## Results
-
-{chr(10).join(lines)}
-
-## Reading it
-
-{verdict}
-A ratio below 1 means that the private answer, with its sensitivities and risks, comes sooner than the plain one: pdrisk
-reads a column in pieces that stay in the processor's cache, where the plain call writes a whole clamped copy, and it
-finds a median without sorting. With a million groups, reading the list of keys takes more than the noise; on a thousand
-rows all of the time is checking the request and building the noise. The noise is timed against that of OpenDP, which
-tests and `pdrisk.audit` compare it with.
-"""
+    return f"Machine: {os.cpu_count() or 1} cores. Python {platform.python_version()}, {versions}."
 
 
 def main() -> int:
@@ -216,29 +186,31 @@ def main() -> int:
 
     # What only the first call does (tables of the noise) belongs to no case.
     pd.DataFrame({"x": [LO, HI]}).dprisk.mean("x", eps=EPS, bounds=(LO, HI))
-    lines = [row(HEAD), row(("---", "---", "--:", "--:", "--:", "---", "---", "--:"))]
-    print(*lines, sep="\n", flush=True)
+    print(row(HEAD), row(("---", "---", "--:", "--:", "--:", "---", "---", "--:")), sep="\n", flush=True)
     results = []
-    for case in itertools.chain(
-        all_cases(rows),
-        sql_cases(rows),
-        table_cases(rows),
-        declared_cases(rows),
-        disclosure_cases(rows),
-        people_cases(rows),
-        frame_cases(rows),
-        postgres_cases(rows),
-        ledger_cases(rows),
-        paper_cases(),
-    ):
+    told: list[Row] = []
+    topics = {
+        "pandas": all_cases(rows),
+        "SQL": sql_cases(rows),
+        "table of DuckDB": table_cases(rows),
+        "declared": declared_cases(rows),
+        "disclosure": disclosure_cases(rows),
+        "people": people_cases(rows),
+        "Polars and Arrow": frame_cases(rows),
+        "PostgreSQL": postgres_cases(rows),
+        "ledger": ledger_cases(rows),
+        "study": paper_cases(),
+    }
+    for topic, case in ((topic, case) for topic, cases in topics.items() for case in cases):
         if isinstance(case, Skipped):
-            lines.append(row((case.name, case.why, *["-"] * (len(HEAD) - 2))))
+            told.append({"topic": topic, "case": case.name, "plain": "", "ratio": "", "within": "", "note": case.why})
+            print(row((case.name, case.why, *["-"] * (len(HEAD) - 2))), flush=True)
         else:
             results.append(measured(case, rows, pairs))
-            lines.append(row(results[-1].cells))
-        print(lines[-1], flush=True)
+            told.append({"topic": topic, **results[-1].told})
+            print(row(results[-1].cells), flush=True)
     if chosen.write is not None:
-        chosen.write.write_text(in_short_lines(report(lines, results, rows, pairs)), encoding="utf-8")
+        write(told, machine(), rows, pairs, chosen.write)
     missed = [result.case.name for result in results if result.misses]
     print(f"\nmissed: {'; '.join(missed)}" if missed else "\nall judged targets are met")
     return 1 if missed else 0

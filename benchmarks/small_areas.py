@@ -1,6 +1,6 @@
 """Shrunk means of small areas over simulated people: errors before and after, and whom it hurts.
 
-``python benchmarks/small_areas.py`` prints the table of docs/howto-groups.md, from seeds, in half a minute.
+``python benchmarks/small_areas.py`` prints the table of docs/groups.md, from seeds, in half a minute.
 
 14,734 distances (1 to 675, as in the SOEP paper) fall into areas at random, and are answered with noise of eps 1. Areas
 differ by a factor whose logarithm is normal; one in ten is an outlier. The error is the mean distance of areas' values

@@ -1,7 +1,7 @@
 """A year's release of twelve tables, by a budget of eps and by one of success: ``python benchmarks/success_year.py``.
 
 Ends with status 1 if the tables by the budget of success are off by more than 10 in 95 of 100 answers, or an attacker
-does better than the limit. ``--write docs`` draws the pictures of docs/success.md.
+does better than the limit. ``--write docs`` draws the pictures of docs/epsilon.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Coverage of intervals of survey estimates, for docs/numbers.md, and errors of weighted means against two sums.
 
 ``python benchmarks/surveys.py`` prints both tables, from seeds; ``--samples 40`` is a quick look, and ``--write docs``
-draws the picture of docs/howto-surveys.md. In each row samples are drawn anew from one population, by the design that
+draws the picture of docs/surveys.md. In each row samples are drawn anew from one population, by the design that
 the row names, and asked for a mean (or total) with ``eps=1, sampling=0.2``. Whatever is covered is the number of the
 population. "Exact se" is the same interval with the curator's standard error in the place of the noisy one.
 """
@@ -238,7 +238,7 @@ REGIONS = {
 
 
 def picture():
-    """Who would ban abortion, by region of Canada, with both intervals, for docs/howto-surveys.md."""
+    """Who would ban abortion, by region of Canada, with both intervals, for docs/surveys.md."""
     import matplotlib as mpl
 
     mpl.use("Agg")

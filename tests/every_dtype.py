@@ -125,7 +125,14 @@ COLUMNS = {
     "intervals": pd.Series(pd.arrays.IntervalArray.from_breaks([0, 1, 2])),
     "complex": pd.Series([1j, 0, 2]),
     "numpy objects": objects(
-        [np.timedelta64("NaT"), np.timedelta64(3, "ns"), np.longdouble("nan"), np.float32(3), np.str_("a"), Own(3)]
+        [
+            np.timedelta64("NaT", "ns"),
+            np.timedelta64(3, "ns"),
+            np.longdouble("nan"),
+            np.float32(3),
+            np.str_("a"),
+            Own(3),
+        ]
     ),
     "texts of their own": objects([np.str_("a"), Sex.MALE, "b", None]),
     "sparse whole": pd.Series(pd.arrays.SparseArray([0, 3, 2**53 + 1])),

@@ -193,8 +193,8 @@ def values():
             f"{each.dtype} {each}": lambda each=each: each
             for each in (
                 np.float64("nan"), np.float32("inf"), np.float16(1), np.longdouble(1), np.int8(1), np.uint64(2**63),
-                np.complex64(1), np.bool_(True), np.str_("x"), np.bytes_(b"x"), np.datetime64("NaT"),
-                np.datetime64(2**62, "Y"), np.datetime64("2020-01-01"), np.timedelta64("NaT"),
+                np.complex64(1), np.bool_(True), np.str_("x"), np.bytes_(b"x"), np.datetime64("NaT", "s"),
+                np.datetime64(2**62, "Y"), np.datetime64("2020-01-01"), np.timedelta64("NaT", "ns"),
                 np.timedelta64(2**62, "W"),
             )
         },

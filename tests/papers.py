@@ -139,7 +139,7 @@ SECTIONS = (
 def page() -> str:
     """docs/reproducing.md."""
     lines = [
-        "# Reproducing the papers",
+        "# Does pdrisk compute what the papers print?",
         "",
         "This page sets the numbers of the papers that pdrisk builds on beside the numbers that pdrisk computes. "
         'A column "printed" holds what a paper prints; a column "derived" holds what follows from the paper by hand. '

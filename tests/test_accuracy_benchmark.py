@@ -14,7 +14,8 @@ from pdrisk._pandas.requests.judged_requests import judged_selection
 from pdrisk._pandas.requests.lines import judged_lines
 from pdrisk._pandas.requests.options import Request
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+ROOT = Path(__file__).parent.parent
+BENCHMARKS = ROOT / "benchmarks"
 DRAWS = 4000
 
 
@@ -141,20 +142,40 @@ class TestPage:
         goals = [(row.statistic, row.data, row.n, row.eps) for row in rows if row.goal is not None]
         assert sorted(goals) == sorted((*key, "1") for key in accuracy.GOALS if key[1:] == ("distance", 1000))
 
-    def test_page_counts_and_names_what_is_missed(self, accuracy, rows):
-        from accuracy_page import page
+    def test_section_counts_and_names_what_is_missed(self, accuracy, rows):
+        from accuracy_page import section
 
         met, missed = (
             accuracy.Row("mean", "income", 300, "1", {"auto": accuracy.Error(error, error)}, "auto", 2.0)
             for error in (2.0, 3.0)
         )
-        assert "1 of 2 goals are met. Missed: mean, income, n 300, eps 1 (3, goal 2)." in page([met, missed], peers=())
+        assert "1 of 2 goals are met. Missed: mean, income, n 300, eps 1 (3, goal 2)." in section(
+            [met, missed], peers=()
+        )
         errors = {"auto": accuracy.Error(6.0, 6.0), "PyDP": accuracy.Error(2.0, 2.0)}
         much = accuracy.Row("max", "income", 300, "1", errors, "auto", None, frozenset({"PyDP"}), 1.0, 0.125)
-        text = page([much, *rows], peers=())
-        assert "| max | 3.00 |" in text and "- max, income (n/eps: times) 300/1: 3.0" in text
+        text = section([much, *rows], peers=())
+        assert "| max | 3.00 |" in text and "- max: income 3.0" in text
         assert "1 % of the bounds, n eps >= 100: at most 0.125." in text
         assert text.count("\n") < 150
+
+    def test_the_section_stands_in_the_page(self, accuracy):
+        from accuracy_page import inserted
+
+        page = (ROOT / "docs" / "mechanisms.md").read_text(encoding="utf-8")
+        text = inserted(page, "19 of 20 goals are met.")
+        assert "\n<!-- accuracy -->\n19 of 20 goals are met.\n<!-- end -->\n" in text
+        own = page.split("<!-- accuracy -->\n")[1].split("\n<!-- end -->")[0]
+        assert inserted(text, own) == page
+
+    def test_picture(self, accuracy, rows, tmp_path):
+        pytest.importorskip("matplotlib")
+        from accuracy_page import picture, table
+
+        errors = {"auto": accuracy.Error(6.0, 6.0), "PyDP": accuracy.Error(2.0, 2.0)}
+        much = accuracy.Row("max", "income", 300, "1", errors, "auto", None, frozenset({"PyDP"}), 1.0)
+        picture(table([much, *rows]), tmp_path / "accuracy.png")
+        assert (tmp_path / "accuracy.png").stat().st_size > 5_000
 
     def test_the_judged_column_says_whether_data_reach_their_bound(self, rows):
         judged = {(row.data, row.statistic): row.judged for row in rows}

@@ -320,7 +320,7 @@ class TestAveraging:
     """Who may ask again and again averages the noise away; who is remembered hears the same thing."""
 
     def test_printed_numbers(self):
-        # docs/limits.md: 124 answers of eps .5 give a count away in 95 of 100 cases.
+        # docs/threat-model.md: 124 answers of eps .5 give a count away in 95 of 100 cases.
         found = attack.averaging("count", eps=0.5, mechanism="laplace", answers=124, trials=5000)
         assert found["mean"].details["nearer than half"] == pytest.approx(0.95, abs=0.015)
         assert found["median"].details["nearer than half"] > 0.98

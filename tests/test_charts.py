@@ -1,5 +1,7 @@
 """Charts and styled tables: what is drawn are the published numbers, legible, and nothing of the curator's."""
 
+import math
+
 import matplotlib.figure
 import numpy as np
 import pandas as pd
@@ -7,6 +9,8 @@ import pytest
 
 import pdrisk
 from pdrisk import ColumnTypeError, NotPublicError, ParameterError
+from pdrisk._answer.tables.answer_table import wide_table
+from pdrisk._answer.tables.quality import intervals
 from seen import unreadable, words_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -61,6 +65,12 @@ QUESTIONS = {
     "crosstab": lambda frame: frame.dprisk.crosstab("year", "sex", eps=0.1, keys=by("year", "sex")["keys"]),
     "margins": lambda frame: frame.dprisk.crosstab(
         "year", "sex", eps=0.1, keys=by("year", "sex")["keys"], margins=True
+    ),
+    "shares": lambda frame: frame.dprisk.crosstab(
+        "year", "sex", eps=0.1, keys=by("year", "sex")["keys"], margins=True, normalize="index"
+    ),
+    "pairs": lambda frame: frame.assign(y=frame["x"] % 7, z=frame["x"] % 11, w=frame["x"] % 13).dprisk.corr(
+        ["x", "y", "z", "w"], eps=60, bounds=dict.fromkeys("xyzw", (0, 100))
     ),
     "bins": lambda frame: frame.dprisk.hist("x", eps=0.1, bins=[0, 10, 50, 100]),
     "medians": lambda frame: frame.dprisk.median("x", **BOUNDS, **SEX),
@@ -130,6 +140,49 @@ class TestDrawn:
         # The noise of a count is symmetric, and no cell is near 0: each value is the middle of its own interval.
         assert len(reach) == 16 and np.sort(reach.mean(axis=1)) == pytest.approx(np.sort(table.to_numpy().ravel()))
 
+    @pytest.mark.parametrize("form", [{"margins": True}, {"normalize": ["year"]}, {"normalize": "all"}])
+    def test_a_crosstab_of_margins_or_shares_has_the_intervals_of_the_long_table(self, form):
+        table = FRAME.dprisk.count(eps=0.1, **by("year", "sex"), **form)
+        wide = wide_table(table)
+        drawn = segments(pdrisk.plot(wide, kind="bars"), 0)
+        assert drawn == pytest.approx(ends(table)) and np.isfinite(drawn).all()
+        for name, cells in zip(("value", "low", "high"), intervals(wide), strict=True):
+            assert cells.tolist() == [[table.loc[(row, column), name] for column in wide] for row in wide.index]
+        assert "not known" in pdrisk.plot(wide.iloc[:2]).get_xlabel()  # of a part it is not known which
+
+    def test_shares_are_no_whole_numbers(self):
+        table = FRAME.dprisk.count(eps=1, **by("year", "sex"), normalize="all")
+        axes = pdrisk.plot(table, kind="bars")
+        shown = {text.get_text() for text in words_of(axes.figure)}
+        assert axes.get_xlabel() == "share, with 95 % noise intervals" and len(axes.patches) == 16
+        assert all(any(f"{value:.{digits}f}" in shown for digits in (3, 4)) for value in pdrisk.rounded(table)["value"])
+
+    @pytest.mark.parametrize("name", ["points", "two keys", "crosstab", "margins", "shares", "statistics", "bins"])
+    def test_keys_that_have_become_columns_are_still_keys(self, name):
+        table = QUESTIONS[name](FRAME)
+        axes, other = pdrisk.plot(table), pdrisk.plot(table.reset_index())
+        assert [text.get_text() for text in words_of(axes.figure, ticks=True)] == [
+            text.get_text() for text in words_of(other.figure, ticks=True)
+        ]
+
+    def test_a_difference_of_releases(self):
+        change = FRAME.dprisk.mean("x", **BOUNDS) - FRAME.dprisk.mean("x", where="x > 20", **BOUNDS)
+        axes = change.plot()
+        assert segments(axes, 0) == pytest.approx(np.array([change.interval()]))
+        assert axes.get_xlabel() == "noisy value, with 95 % noise intervals"
+
+    @pytest.mark.parametrize(("name", "kind"), [("bar", "bars"), ("barh", "bars"), ("hist", "histogram")])
+    def test_kinds_by_the_names_that_pandas_has(self, name, kind):
+        table = QUESTIONS["bins"](FRAME)
+        widths = [[bar.get_width() for bar in pdrisk.plot(table, kind=each).patches] for each in (name, kind)]
+        assert widths[0] == widths[1]
+
+    def test_numbers_stay_out_of_the_axes_beside_them(self):
+        for layout, count in ((None, 0), ("constrained", 3)):
+            figure = matplotlib.figure.Figure(layout=layout)
+            left, _ = figure.subplots(1, 2)
+            assert len(pdrisk.plot(QUESTIONS["points"](FRAME), ax=left).texts) == count
+
     def test_numbers_are_rounded_to_their_noise(self):
         table = QUESTIONS["counts"](FRAME)
         shown = [text.get_text() for text in words_of(pdrisk.plot(table).figure)]
@@ -173,6 +226,11 @@ class TestCurator:
         assert (segments(axes, 0) == segments(other, 0)).all()
         assert "two_worlds" not in pdrisk.show(table).to_html()
 
+    def test_computed_from_bounds_of_the_data(self):
+        one = FRAME.dprisk.mean("x", eps=1, bounds="column")
+        with pytest.raises(NotPublicError, match="bounds from the data"):
+            (one - FRAME.dprisk.mean("x", **BOUNDS)).plot()
+
     def test_bounds_from_the_data(self):
         table = FRAME.dprisk.mean("x", eps=1, bounds="column", **SEX)
         for function in (pdrisk.plot, pdrisk.show):
@@ -201,16 +259,20 @@ class TestRefused:
             pdrisk.plot(QUESTIONS["counts"](FRAME).iloc[:0])
 
     def test_without_intervals(self):
-        with pytest.raises(ParameterError, match="no noise intervals"):
-            pdrisk.show(QUESTIONS["sql"](FRAME))
-        with pytest.raises(ColumnTypeError):
+        with pytest.raises(ParameterError, match=r"no noise intervals: ask pdrisk\.sql with risk_columns=True"):
+            pdrisk.show(QUESTIONS["sql"](FRAME)[["sex", "n", "mid"]])
+        with pytest.raises(ColumnTypeError, match=r"a pandas table of pdrisk, not one of type builtins\.int"):
             pdrisk.show(3)
+        with pytest.raises(ColumnTypeError, match="this is a release: print it"):
+            pdrisk.show(QUESTIONS["one number"](FRAME))
+        with pytest.raises(ParameterError, match="does not say what was asked"):
+            pdrisk.show(FRAME)
 
 
 class TestShow:
     """Values as `rounded` has them, grey where half of the interval is wider than the value."""
 
-    @pytest.mark.parametrize("name", ["counts", "crosstab", "statistics"])
+    @pytest.mark.parametrize("name", ["counts", "crosstab", "statistics", "margins", "shares"])
     def test_by_definition(self, name):
         table = QUESTIONS[name](FRAME)
         text = pdrisk.show(table).to_html()
@@ -219,6 +281,22 @@ class TestShow:
         for number in kept.to_numpy(dtype=float).ravel().tolist():
             texts = {f">{number + 0.0:,.{digits}f}<" for digits in range(6)}
             assert any(each in text for each in texts), number
+
+    def test_columns_of_sql_by_their_own_intervals(self):
+        table = QUESTIONS["sql"](FRAME)
+        text = pdrisk.show(table).to_html()
+        steps = [s * 10.0**p for p in range(3, -9, -1) for s in (5, 2, 1)]
+        for name in ("n", "mid"):
+            for value, low, high in table[[name, f"{name}_low", f"{name}_high"]].to_numpy(dtype=float).tolist():
+                step = next(each for each in steps if each <= (high - low) / 2 / 1.96 / 2 * (1 + 1e-9))
+                step = max(step, 1.0) if name == "n" else step
+                digits = max(0, -int(np.floor(np.log10(step) + 1e-9)))
+                for end, near in ((value, round), (low, math.floor), (high, math.ceil)):
+                    assert f">{near(end / step) * step:,.{digits}f}<" in text
+
+    def test_keys_that_have_become_columns(self):
+        table = QUESTIONS["crosstab"](FRAME)
+        assert pdrisk.show(table.reset_index()).to_string() == pdrisk.show(table).to_string()
 
     def test_grey(self, noiseless):
         # At eps 0.1 the noise of a count reaches 30: 1,334 and 2,666 stay black, 0 turns grey in all three columns.

@@ -1,7 +1,9 @@
-"""The site of the documentation: every page has its place, and reference pages say all that the code has."""
+"""The site of the documentation: every page has its place and one question, and the reference says all the code has."""
 
+import ast
 import importlib.util
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,66 +14,182 @@ from pdrisk._pandas.curators.hints import Hinting
 from pdrisk._pandas.requests.options import DEFAULTS
 
 ROOT = Path(__file__).parent.parent
-PAGES = ROOT / ".ci" / "reference_pages.py"
+DOCS = ROOT / "docs"
+MADE = {"examples/index", "reference/options"}  # by the build
+UNLISTED = {"architecture"}  # for those who change the code: linked from CONTRIBUTING.md, found by the search
 
-pytestmark = pytest.mark.skipif(not PAGES.is_file(), reason="built from a clone of the repository")
+pytestmark = pytest.mark.skipif(not (DOCS / "conf.py").is_file(), reason="built from a clone of the repository")
 
 
-@pytest.fixture(scope="module")
 def pages():
-    found = importlib.util.spec_from_file_location("reference_pages", PAGES)
+    return {path.relative_to(DOCS).with_suffix("").as_posix(): path.read_text("utf-8") for path in DOCS.rglob("*.md")}
+
+
+def written():
+    """The pages that stand in the repository, not those that a build leaves there."""
+    made = ("reference/options", "examples/", "gallery/", "_build/")
+    return {name: text for name, text in pages().items() if not name.startswith(made)}
+
+
+def extension(name):
+    """A module of the site's, which needs Sphinx only where it is used."""
+    pytest.importorskip("docutils")
+    pytest.importorskip("sphinx")
+    found = importlib.util.spec_from_file_location(name, DOCS / "_ext" / f"{name}.py")
     module = importlib.util.module_from_spec(found)
+    sys.modules[name] = module
     found.loader.exec_module(module)
-    return {name: page() for name, page in module.PAGES.items()}
+    return module
 
 
 class TestPlaces:
-    """Each page stands in the nav once, as one of four kinds."""
+    """Each page stands in the navigation once, which has at most 30 entries, and answers one question."""
+
+    def navigation(self):
+        tree = ast.parse((DOCS / "conf.py").read_text(encoding="utf-8"))
+        named = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}
+        return ast.literal_eval(named["NAVIGATION"])
 
     def test_every_page(self):
-        nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
-        placed = re.findall(r": (\S+\.md)$", nav, flags=re.MULTILINE)
-        there = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-        assert sorted(placed) == sorted(there | {"reference/options.md", "reference/cli.md"})
-        assert re.findall(r"^  - (Tutorial|How-to|Reference|Explanation):", nav, flags=re.MULTILINE) == [
-            "Tutorial", "How-to", "Reference", "Explanation",
-        ]  # fmt: skip
+        placed = [page for pages in self.navigation().values() for page in pages]
+        assert sorted({*placed, *UNLISTED}) == sorted({*written(), *MADE})
+        assert len(placed) == len(set(placed)) <= 30
+
+    def test_one_question(self):
+        titles = {name: re.findall(r"^# (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), flags=re.MULTILINE)
+                  for name, text in written().items() if name not in UNLISTED | {"index"}}  # fmt: skip
+        assert {name: found for name, found in titles.items() if len(found) != 1 or not found[0].endswith("?")} == {}
+
+    def test_links(self):
+        """Links between pages lead to pages, and to headings that are there."""
+        texts, lost = written(), []
+        for name, text in texts.items():
+            prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+            for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", prose):
+                path, _, anchor = target.partition("#")
+                there = (DOCS / f"{name}.md").parent / path if path else DOCS / f"{name}.md"
+                page = there.resolve().relative_to(DOCS.resolve()).with_suffix("").as_posix() if path else name
+                if page in MADE or there.suffix != ".md":
+                    continue
+                if page not in texts or (anchor and anchor not in {slug(head) for head in headings(texts[page])}):
+                    lost.append(f"{name}: {target}")
+        assert lost == []
+
+
+def headings(text):
+    return re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), flags=re.MULTILINE)
+
+
+def slug(heading):
+    """GitHub's anchor of a heading, which MyST makes, too."""
+    words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
+    return re.sub(r"[^\w\- ]", "", words).strip().replace(" ", "-")
+
+
+class TestLength:
+    """Prose that one can read: at most 45,000 words in all, as the README's and the pages' together."""
+
+    def test_words(self):
+        words = sum(len(re.findall(r"[A-Za-z][A-Za-z'-]*", prose(text))) for text in written().values())
+        words += len(re.findall(r"[A-Za-z][A-Za-z'-]*", prose((ROOT / "README.md").read_text(encoding="utf-8"))))
+        assert words <= 45_000
+
+    def test_width(self):
+        """Lines of at most 120 letters, but for addresses, tables and what programs print."""
+        wide = []
+        for name, text in written().items():
+            lines = re.sub(r" *```.*?```", "", text, flags=re.DOTALL).splitlines()
+            wide += [f"{name}: {line[:60]}" for line in lines if len(line) > 120 and not line.lstrip().startswith("|")]
+        assert wide == []
+
+
+def prose(text):
+    """Text without code, tables, addresses and comments."""
+    text = re.sub(r"^ *```.*?^ *```|<!--.*?-->", "", text, flags=re.DOTALL | re.MULTILINE)
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith("|") and not line.startswith("    "))
+    return re.sub(r"`[^`]*`|\]\([^)]*\)", " ", "\n".join(lines))
 
 
 class TestReference:
     """Public names, options and commands are all in it."""
 
     def test_public_names(self):
-        page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
-        told = set(re.findall(r"^::: pdrisk\.(\w+)", page, flags=re.MULTILINE))
+        told = set(re.findall(r"^::: pdrisk\.(\w+)", pages()["reference/api"], flags=re.MULTILINE))
         errors = set(pdrisk.errors.__all__)
-        assert set(pdrisk.__all__) - errors <= told | {"datasets", "study"} and "errors" in told
+        assert set(pdrisk.__all__) - errors - set(pdrisk.risk.__all__) <= told | {"datasets", "study"}
+        assert {"errors", "risk"} <= told
 
     def test_methods_of_frames(self):
-        page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
         kinds = [kind for kind in FrameAccessor.__mro__ if kind not in (Hinting, object)]
-        told = set(re.findall(r"^::: (\S+)", page, flags=re.MULTILINE))
+        told = set(re.findall(r"^::: df\.dprisk = (\S+)", pages()["reference/api"], flags=re.MULTILINE))
         assert {f"{kind.__module__}.{kind.__name__}" for kind in kinds} <= told
 
-    def test_options(self, pages):
-        heads = ", ".join(re.findall(r"^## (.*)$", pages["options.md"], flags=re.MULTILINE)).split(", ")
+    def test_options_and_commands(self):
+        page = extension("reference_pages").options()
+        heads = ", ".join(re.findall(r"^## (.*)$", page, flags=re.MULTILINE)).split(", ")
         assert set(DEFAULTS) - set(heads) == {"prior", "metric"}  # told with risk
-        assert all(f"`{name}`" in pages["options.md"] for name in ("prior", "metric"))
-        assert max(map(len, pages["options.md"].splitlines())) <= 120
-
-    def test_commands(self, pages):
-        heads = re.findall(r"^## (.*)$", pages["cli.md"], flags=re.MULTILINE)
-        assert heads[:1] == ["pdrisk"] and {"pdrisk study", "pdrisk assess", "pdrisk ledger"} < set(heads)
-        assert "--statistics" in pages["cli.md"] and pages["cli.md"].count("```text") == len(heads)
+        assert all(f"`{name}`" in page for name in ("prior", "metric"))
+        assert {"pdrisk", "pdrisk study", "pdrisk assess", "pdrisk ledger"} < set(heads)
+        assert "--statistics" in page and page.count("```text") == sum(head.startswith("pdrisk") for head in heads)
 
 
-class TestProse:
-    """Lines that can be read: at most 120 letters, but for addresses, tables and what programs print."""
+class TestExecuted:
+    """What the site shows below the code of a page: the outputs of an execution, marked where noise differs."""
 
-    def test_width(self):
-        wide = []
-        for path in sorted((ROOT / "docs").rglob("*.md")):
-            prose = re.sub(r" *```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-            lines = (line for line in prose.splitlines() if len(line) > 120 and not line.lstrip().startswith("|"))
-            wide += [f"{path.name}: {line[:60]}" for line in lines]
-        assert wide == []
+    PAGE = """# Title
+
+```python
+>>> import random, pandas as pd
+>>> pd.DataFrame({"a": [1]})
+   a
+...
+>>> random.SystemRandom().random() < 2, "a" "b"  # doctest: +ELLIPSIS
+(True, 'ab')
+>>> random.SystemRandom().random()
+0...
+>>> int("x")
+Traceback (most recent call last):
+ValueError: ...
+
+```
+
+<!--
+>>> hidden = 3
+
+-->
+
+1. In a list:
+
+   ```python
+   >>> print(hidden)
+   3
+
+   ```
+"""
+
+    def test_outputs(self, tmp_path):
+        shown = extension("executed_examples").executed("page", self.PAGE, tmp_path)
+        assert ">>>" not in shown and "hidden = 3" not in shown and "doctest:" not in shown
+        assert "<table" in shown and "(True, &#x27;ab&#x27;)" in shown and "ValueError: invalid literal" in shown
+        assert "\n   ```python\n   print(hidden)\n   ```" in shown
+        assert shown.count("one draw") == 1 and shown.index("random()\n```") < shown.index("one draw")
+
+    def test_a_picture(self, tmp_path):
+        pytest.importorskip("matplotlib").use("Agg")
+        page = "```python\n>>> import matplotlib.pyplot as plt\n>>> axes = plt.figure().subplots()\n\n```\n"
+        shown = extension("executed_examples").executed("page", page, tmp_path)
+        assert "/_executed/page-1.png" in shown and (tmp_path / "page-1.png").is_file()
+
+    @pytest.mark.parametrize(
+        "page",
+        [
+            "```python\n>>> 1 / 0\n0\n\n```\n",
+            "```python\n>>> 1\nTraceback (most recent call last):\nE: e\n\n```\n",
+            ">>> 1\n1\n",
+        ],
+    )
+    def test_what_fails_stops_the_build(self, page, tmp_path):
+        from sphinx.errors import ExtensionError
+
+        with pytest.raises(ExtensionError):
+            extension("executed_examples").executed("page", page, tmp_path)

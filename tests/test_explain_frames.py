@@ -217,3 +217,43 @@ class TestUnitLabel:
         ):
             with pytest.raises(pdrisk.ParameterError, match=r"unit_label= .*person="):
                 ask()
+
+
+@pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
+class TestArithmeticOfTables:
+    """pandas keeps ``attrs`` where tables are added or subtracted: two releases must not be told as one."""
+
+    FRAME = pd.DataFrame({"x": [1.0, 2, 3] * 300, "sex": ["f", "m", "m"] * 300})
+
+    def tables(self):
+        options = {"by": "sex", "keys": ["f", "m"], "bounds": (0, 9)}
+        return [self.FRAME.dprisk.mean("x", eps=eps, **options) for eps in (1, 1, 0.5)]
+
+    @pytest.mark.parametrize("way", [lambda a, b: b - a, lambda a, b: a + b, lambda a, _: a * 100, lambda a, b: b / a])
+    @pytest.mark.parametrize("use", [pdrisk.explain, pdrisk.plot, pdrisk.show, pdrisk.rounded, pdrisk.quality])
+    def test_computed_tables_are_refused(self, way, use):
+        first, _, third = self.tables()
+        with pytest.raises(pdrisk.ParameterError, match="was computed from others, and costs and tells what they do"):
+            use(way(first, third))
+        with pytest.raises(pdrisk.ParameterError, match="was computed from others"):
+            use(first - self.tables()[1])
+
+    @pytest.mark.parametrize(
+        "same",
+        [
+            lambda t: t.iloc[:1], lambda t: t.sort_values("value"), lambda t: t.reset_index(), lambda t: t.round(3),
+            lambda t: t[["value", "low", "high"]], lambda t: t.astype({"eps": "Float64"}), lambda t: t.copy(),
+        ],
+    )  # fmt: skip
+    def test_others_are_explained_as_before(self, same):
+        first = self.tables()[0]
+        assert pdrisk.explain(same(first)) == pdrisk.explain(first)
+
+    def test_parts_of_eps(self):
+        for table in (
+            self.FRAME.dprisk.agg({"x": ["mean", "median", "max"]}, eps=0.3, bounds=(0, 9)),
+            self.FRAME.dprisk.count(eps=1 / 3, by="sex", keys="private", delta=1e-6),
+            self.FRAME.dprisk.count(eps=0.7, by="sex", keys=["f", "m"], margins=True),
+            self.FRAME.dprisk.mean("x", risk=0.7, by="sex", keys=["f", "m"], bounds=(0, 9)),
+        ):
+            assert pdrisk.explain(table)

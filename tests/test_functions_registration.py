@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import duckdb
 import pytest
@@ -215,9 +216,13 @@ con.close()
 
 
 class TestRefusals:
-    @pytest.mark.parametrize("con", [None, "people.db", duckdb, sqlite3.connect(":memory:"), duckdb.connect])
+    @pytest.mark.parametrize("con", [None, "people.db", duckdb, duckdb.connect])
     def test_what_is_no_connection(self, con):
         with pytest.raises(ColumnTypeError, match=r"register takes a DuckDB connection, as duckdb.connect\(\)"):
+            register(con)
+
+    def test_a_connection_to_something_else(self):
+        with closing(sqlite3.connect(":memory:")) as con, pytest.raises(ColumnTypeError, match="a DuckDB connection"):
             register(con)
 
     def test_a_closed_connection(self):

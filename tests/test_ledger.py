@@ -9,6 +9,7 @@ import sqlite3
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -56,7 +57,7 @@ def paid(tmp_path):
     """The exact sum of all that was paid, and of how many queries."""
 
     def summed() -> tuple[Fraction, int]:
-        with sqlite3.connect(tmp_path / "budget.db") as connection:
+        with closing(sqlite3.connect(tmp_path / "budget.db")) as connection:
             found = connection.execute("SELECT eps FROM records WHERE event = 'paid'").fetchall()
         return sum((Fraction(eps) for (eps,) in found), Fraction(0)), len(found)
 

@@ -5,6 +5,7 @@ import math
 import pickle
 import sqlite3
 import warnings
+from contextlib import closing
 from fractions import Fraction
 
 import numpy as np
@@ -313,7 +314,7 @@ class TestOrder:
 
     def test_others_see_the_payment_before_the_data_is_read(self, book, tmp_path):
         def where(frame):
-            with sqlite3.connect(tmp_path / "budget.db") as other:
+            with closing(sqlite3.connect(tmp_path / "budget.db")) as other:
                 held.extend(other.execute("SELECT event, eps FROM records ORDER BY seq").fetchall())
             return frame["age"] > 3
 
@@ -343,8 +344,8 @@ class TestFailures:
                 call(ledger)
             assert events(ledger) == ["opened", "paid", "failed"]
             assert (ledger.remaining().eps, ledger.verify()[0]) == (0.9, 3)
-            other = sqlite3.connect(tmp_path / "budget.db")
-            assert other.execute("SELECT eps, body FROM records WHERE seq = 3").fetchall() == [("0", '{"of":2}')]
+            with closing(sqlite3.connect(tmp_path / "budget.db")) as other:
+                assert other.execute("SELECT eps, body FROM records WHERE seq = 3").fetchall() == [("0", '{"of":2}')]
 
         return stopped
 

@@ -5,6 +5,7 @@ import io
 import json
 import pickle
 import sqlite3
+from contextlib import closing
 from fractions import Fraction
 
 import numpy as np
@@ -131,11 +132,11 @@ class TestLedger:
         """They get one from the ledger and the record, which stays."""
         d = self.data(tmp_path)
         first = d.count(eps=1)
-        with sqlite3.connect(tmp_path / "budget.db") as con:
+        with closing(sqlite3.connect(tmp_path / "budget.db")) as con, con:
             ((body,),) = con.execute("SELECT body FROM answers").fetchall()
             con.execute("UPDATE answers SET body = ?", (json.dumps(json.loads(body)["values"]),))
         monkeypatch.setattr("pdrisk._ledger.accounts.account.digest", lambda *_: kept)
-        with sqlite3.connect(tmp_path / "budget.db") as con:
+        with closing(sqlite3.connect(tmp_path / "budget.db")) as con, con:
             ((record,),) = con.execute("SELECT body FROM records WHERE event = 'kept'").fetchall()
         kept = json.loads(record)["answer"]
         again, third = d.count(eps=1), d.count(eps=1)

@@ -3,6 +3,7 @@
 import itertools
 import pickle
 import traceback
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -391,6 +392,124 @@ class TestAllThatIsMissingInSql:
         assert "needs eps, too" not in str(caught.value)
 
 
+class TestCrosstabAsPandasHasIt:
+    """``normalize`` in all spellings of pandas; what it takes besides is refused with what to write."""
+
+    KEYS: ClassVar = {"region": ["north", "south"], "member": [True, False]}
+
+    @pytest.mark.parametrize("normalize", ["index", "columns", "all", True, False, 0, 1])
+    def test_shares(self, normalize):
+        frame = people()
+        own = frame.dprisk.crosstab("region", "member", eps=10**4, keys=self.KEYS, normalize=normalize)
+        wanted = pd.crosstab(frame["region"], frame["member"], normalize=normalize)
+        wanted = wanted.reindex(index=list(own.index), columns=list(own.columns))
+        assert own.to_numpy() == pytest.approx(wanted.to_numpy(), abs=0.01)
+
+    @pytest.mark.parametrize("normalize", [2, -1, "row", "rows", 0.5, None.__class__, ["region"]])
+    def test_no_such_share(self, normalize):
+        with pytest.raises(ParameterError, match='normalize can be "index", "columns" or "all"'):
+            people().dprisk.crosstab("region", "member", eps=1, keys=self.KEYS, normalize=normalize)
+
+    @pytest.mark.parametrize(("normalize", "same"), [(True, "all"), ("region", ["region"]), (False, None)])
+    @pytest.mark.parametrize("name", ["count", "sum"])
+    def test_shares_of_the_long_table(self, name, normalize, same):
+        ask = getattr(people().dprisk, name)
+        given = {"column": "x", "by": ["region", "member"], "keys": self.KEYS, "eps": 10**6, "bounds": (0, 9)}
+        given |= {} if name == "sum" else {"column": None, "bounds": None}
+        one, other = (ask(**given, normalize=each)["value"] for each in (normalize, same))
+        assert one.tolist() == pytest.approx(other.tolist(), abs=1e-3)
+
+    def test_histogram(self):
+        frame = people()
+        options = {"bins": [0, 3, 5, 6], "eps": 10**5}
+        wanted = np.histogram(frame["x"], [0, 3, 5, 6])[0] / 60
+        for asked in (
+            frame.dprisk.hist("x", normalize=True, **options),
+            frame["x"].dprisk.hist(normalize=True, **options),
+        ):
+            assert asked["value"].tolist() == pytest.approx(wanted, abs=1e-3) and asked["value"].sum() == pytest.approx(
+                1
+            )
+            assert ((asked["low"] <= asked["value"]) & (asked["value"] <= asked["high"])).all()
+        assert frame.dprisk.hist("x", normalize=False, **options)["value"].tolist() == (wanted * 60).tolist()
+        each = frame.dprisk.hist("x", normalize="member", by="member", keys=[True, False], **options)["value"]
+        assert each.groupby(level=0).sum().tolist() == pytest.approx([1, 1])
+        own = np.histogram(frame.loc[frame["member"], "x"], [0, 3, 5, 6])[0] / 40
+        assert each.loc[True].tolist() == pytest.approx(own.tolist(), abs=1e-3)
+        axes = pdrisk.plot(frame.dprisk.hist("x", normalize=True, **options))
+        assert sum(bar.get_width() * bar.get_height() for bar in axes.patches) == pytest.approx(1)
+        assert axes.get_ylabel() == "share per unit of x"
+        with pytest.raises(TypeError, match=r"density=: normalize=True gives shares"):
+            frame.dprisk.hist("x", density=True, **options)
+
+    def test_value_counts(self):
+        frame = people()
+        table = frame.dprisk.value_counts("region", eps=10**4, keys=["south", "north"], normalize=True)
+        assert table.index.tolist() == ["north", "south"] and table["value"].sum() == pytest.approx(1)
+        assert table["value"].tolist() == pytest.approx([2 / 3, 1 / 3], abs=0.01)
+        assert (table["low"] < table["value"]).all() and (table["value"] < table["high"]).all()
+        series = frame["region"].dprisk.value_counts(eps=10**4, keys=["south", "north"], normalize=True)
+        assert series["value"].tolist() == pytest.approx([2 / 3, 1 / 3], abs=0.01)
+        with pytest.raises(ColumnTypeError, match="normalize is True or False, not of type str"):
+            frame.dprisk.value_counts("region", eps=1, keys=["south"], normalize="all")
+
+    @pytest.mark.parametrize(
+        ("ask", "error", "words"),
+        [
+            (lambda d, f: d.crosstab(f["region"], f["member"]), ColumnTypeError, r"crosstab\('region', 'member',"),
+            (lambda d, f: d.crosstab(["region"], "member"), ColumnTypeError, r"one column on each side"),
+            (lambda d, f: d.crosstab("region", "member", margins_name="All"), TypeError, r"index=\{pdrisk\.ALL"),
+            (lambda d, f: d.crosstab("region", "member", values="x"), ParameterError, "belong together"),
+            (
+                lambda d, f: d.crosstab("region", "member", values="x", aggfunc=["mean"]), ColumnTypeError,
+                r"one statistic in its cells: .* agg\(",
+            ),
+            (
+                lambda d, f: d.crosstab("region", "member", values="x", aggfunc=np.mean, eps=1), ColumnTypeError,
+                "Write 'mean'",
+            ),
+            (lambda d, f: d.agg({"x": np.median}, eps=1), ColumnTypeError, "no functions. Write 'median'"),
+            (lambda d, f: d.agg([np.average], eps=1, bounds=BOTH), ColumnTypeError, "Write 'mean'"),
+            (lambda d, f: d.agg({"x": lambda x: x.mean()}, eps=1), ColumnTypeError, r"no functions\.$"),
+            (lambda d, f: d.value_counts("x", bins=3), TypeError, r"bins are those of hist\("),
+            (lambda d, f: d.hist("x", bins=5.5, bounds=(0, 9), eps=1), ColumnTypeError, "whole number of bins"),
+            (lambda d, f: d.pivot_table(values="x", index="region"), AttributeError, r"write \.crosstab\("),
+        ],
+    )  # fmt: skip
+    def test_said_instead(self, ask, error, words):
+        with pytest.raises(error, match=words):
+            ask(people().dprisk, people())
+
+
+class TestDates:
+    """Bins of dates by the names that pandas has for periods, and their beginnings and ends."""
+
+    DAYS = pd.DataFrame({"day": pd.date_range("2020-01-01", "2021-12-31")})
+
+    @pytest.mark.parametrize(
+        ("bins", "period"),
+        [("D", "D"), ("W", "W"), *((each, each[0]) for each in ("M", "MS", "ME", "Q", "QS", "QE", "Y", "YS", "YE"))],
+    )
+    def test_names(self, bins, period):
+        frame = self.DAYS.iloc[:500] if bins == "D" else self.DAYS  # of more bins it is refused
+        ends = (frame["day"].iloc[0], frame["day"].iloc[-1])
+        table = frame.dprisk.hist("day", eps=10**4, bins=bins, bounds=ends)
+        wanted = frame["day"].dt.to_period(period).value_counts(sort=False)
+        assert table["value"].tolist() == wanted.tolist()
+        assert table.index.tolist() == wanted.index.start_time.tolist()
+
+    def test_a_time_zone(self):
+        frame = self.DAYS.assign(day=self.DAYS["day"].dt.tz_localize("UTC"))
+        with pytest.raises(ColumnTypeError, match=r"as in df\['day'\]\.dt\.tz_localize\(None\)"):
+            frame.dprisk.hist("day", eps=1, bins="month", bounds=("2020-01-01", "2021-12-31"))
+
+    def test_a_missing_text(self):
+        frame = pd.DataFrame({"name": ["max", "xenia", None] * 9})
+        with pytest.raises(ParameterError, match="never finds a missing text: leave na= out"):
+            frame.dprisk.count(eps=1, where="name.str.contains('x', na=False)")
+        assert frame.dprisk.count(eps=10**4, where="name.str.contains('x')").value == 18
+
+
 BOTH = {"x": (0, 10), "y": (0, 1)}
 
 
@@ -419,9 +538,23 @@ class TestSeveralColumns:
         by = frame.dprisk.corr(["x", "z"], eps=10**6, bounds=bounds, by="region", keys=["north", "south"])
         assert by.index.names == ["region", "x", "y"] and by["value"].tolist() == pytest.approx([1, 1], abs=1e-3)
 
+    def test_without_columns_all_that_have_bounds(self):
+        frame, bounds = people().assign(z=lambda rows: rows["x"] * 2), BOTH | {"z": (0, 20)}
+        found = frame.dprisk.corr(eps=10**6, bounds=bounds)
+        assert found.index.equals(frame.dprisk.corr(["x", "y", "z"], eps=10**6, bounds=bounds).index)
+        assert found["value"].tolist() == pytest.approx(
+            [*frame[["x", "y"]].corr().iloc[0, 1:], 1, *frame[["y", "z"]].corr().iloc[0, 1:]], abs=1e-3
+        )
+        assert frame.dprisk.corr(frame.columns[:2], eps=1, bounds=bounds).index.tolist() == [("x", "y")]
+        declared = frame.dprisk.declare(bounds=BOTH)
+        assert declared.dprisk.corr(eps=1).index.tolist() == [("x", "y")]
+        assert declared.dprisk.describe(eps=1).index.get_level_values(0).unique().tolist() == ["x", "y"]
+
     @pytest.mark.parametrize(
         ("asked", "words"),
         [
+            (lambda d: d.corr(eps=1), "none has any: pass bounds="),
+            (lambda d: d.describe(eps=1), "none has any: pass bounds="),
             (lambda d: d.agg(["mean"], eps=1), "none has any: pass bounds="),
             (lambda d: d.agg(["mean"], eps=1, bounds=(0, 1)), "none has any: pass bounds="),
             (lambda d: d.agg(["mean"], eps=1, bounds={"nope": (0, 1)}), "unknown column 'nope'"),

@@ -243,8 +243,8 @@ class TestRefusals:
 
 
 def test_the_table_of_the_docs():
-    """docs/private-keys.md, "What is shown": half of eps chooses, of one group a person."""
-    page = (Path(__file__).parents[1] / "docs" / "private-keys.md").read_text(encoding="utf-8")
+    """docs/groups.md, "What is shown": half of eps chooses, of one group a person."""
+    page = (Path(__file__).parents[1] / "docs" / "groups.md").read_text(encoding="utf-8")
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if re.match(r"\| [\d.]+ \|", line)]
     assert [row[0] for row in rows] == ["0.1", "0.5", "1", "2", "5"]
     for eps, *cells in rows:

@@ -498,6 +498,13 @@ class TestQueriesOfNobody:
         answer = pdrisk.sql(f"{query} WHERE TRUE", con, eps=1, public=["odd"])
         assert answer.astype(str).equals(con.execute(query).df().astype(str))
 
+    def test_hold_missing_days(self):
+        days = pd.DataFrame({"d": pd.to_datetime(["2020-01-01", None]), "n": [1, 2]})
+        found = pdrisk.sql("SELECT d, d - INTERVAL 1 DAY AS before FROM days ORDER BY n", days=days, public=["days"])
+        assert found.isna().to_numpy().tolist() == [[False, False], [True, True]]
+        assert found["before"][0] == pd.Timestamp("2019-12-31")
+        assert {each.kind for each in found.dtypes} == {"M"}
+
     def test_are_looked_at_in_a_preview(self):
         assert asked("EXPLAIN SELECT name FROM plans WHERE plan IN (SELECT plan FROM codes)").empty
 

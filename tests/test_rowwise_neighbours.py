@@ -31,7 +31,7 @@ def filter_of(text, frame):
         except ParameterError as error:
             found = None
             said.append(str(error))
-    if not any(dtype.kind == "O" for dtype in frame.dtypes):  # objects are asked for their kind, as docs/limits.md says
+    if not any(dtype.kind == "O" for dtype in frame.dtypes):  # objects are asked: docs/threat-model.md
         assert len(set(said)) == 1, said
     return found
 

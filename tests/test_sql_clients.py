@@ -88,12 +88,11 @@ class TestSqlalchemy:
         import sqlalchemy as sa
         from sqlalchemy.orm import Session
 
-        for con, why in (
-            (sa.create_engine("sqlite://"), "not to sqlite"),
-            (Session(engine), r"session\.get_bind\(\)"),
-        ):
+        other = sa.create_engine("sqlite://")
+        for con, why in ((other, "not to sqlite"), (Session(engine), r"session\.get_bind\(\)")):
             with pytest.raises(pdrisk.ColumnTypeError, match=why):
                 pdrisk.sql("SELECT COUNT(*) FROM people", con, eps=1)
+        other.dispose()
         with pytest.raises(pdrisk.ColumnTypeError, match="is a dict"):
             pdrisk.sql(sa.text("SELECT COUNT(*) FROM people"), engine, eps=1, params=[1])
         with pytest.raises(pdrisk.ColumnTypeError, match="a query is text"):

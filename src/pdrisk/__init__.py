@@ -29,6 +29,7 @@ from pdrisk._model.margins import ALL
 from pdrisk._pandas import accessor as _accessor
 from pdrisk._pandas.requests.validated import watch as _watch
 from pdrisk._pandas.suggested_bounds import SuggestedBounds
+from pdrisk._pandas.typed import accessor
 from pdrisk.errors import (
     BoundsNotFoundError,
     BudgetExceededError,
@@ -82,6 +83,7 @@ __all__ = [
     "SuggestedBounds",
     "UnknownColumnError",
     "UnpaidReleaseWarning",
+    "accessor",
     "attack",
     "audit",
     "bounds_from",

@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ __all__ = ["check_folder", "part_of", "remove_leftovers", "write_whole"]
 #: Beside ``name`` stand ``.name.<token>.part``, which is being written, and ``.name.<token>.lock``, which says that
 #: somebody does: its process holds it as long as it lives.
 LOCK = re.compile(r"\..+\.[0-9a-f]{16}\.lock", re.DOTALL)
+PATIENCE = 2.0  # seconds in which others may close a file that is to be replaced
 _HELD: set[str] = set()  # names of locks of this process, which some file systems would give it twice
 
 
@@ -44,9 +46,26 @@ def write_whole(path: Path, write: Callable[[Path], object], mode: int = 0o600) 
         write(part)
         with open(part, "rb+") as file:
             os.fsync(file.fileno())
-        os.replace(part, path)
+        _replace(part, path)
     _sync(path.parent)
     return path
+
+
+def _replace(part: Path, path: Path) -> None:
+    """Rename a file over another; on Windows as soon as no program has the other open, which may be for a moment."""
+    since = time.monotonic()
+    while True:
+        try:
+            os.replace(part, path)
+        except PermissionError:
+            if sys.platform != "win32":
+                raise
+            if time.monotonic() > since + PATIENCE:
+                break
+            time.sleep(0.05)
+        else:
+            return
+    raise PermissionError(f"{path} cannot be replaced: close the program that has it open, and ask again.")
 
 
 def check_folder(path: Path) -> None:

@@ -17,13 +17,7 @@ from pdrisk._ledger import Identity, Ledger, check_curator, ledger_for, opened_l
 from pdrisk._ledger.rules.names import named
 from pdrisk._model.declared.aliases import Bounds, Eps, Keys
 from pdrisk._model.design import Design, checked_design
-from pdrisk._model.rowwise import (
-    EXPRESSION,
-    caller_names,
-    is_of_polars,
-    judged,
-    judged_again,
-)
+from pdrisk._model.rowwise import EXPRESSION, caller_names, is_of_polars, judged, judged_again
 from pdrisk._pandas.requests.assigned import assigned
 from pdrisk._pandas.requests.converted import PANDAS, checked_form, converted
 from pdrisk._pandas.requests.declared import check_no_na_of_r, codes_of, declarations_of, declared, knowing
@@ -35,6 +29,7 @@ from pdrisk._sql.dataset.dataset_tables import ONE_TABLE, check_one_or_other, pu
 from pdrisk._sql.dataset.joined_tables import JoinSide, Rowwise, joined_tables
 from pdrisk._sql.dataset.people_by_table import declared_in, of_tables, people_given
 from pdrisk._sql.select.select_people import PeopleAsked
+from pdrisk.engines.columnar.streams import streams_read
 from pdrisk.engines.columnar.table import column_table
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -50,10 +45,10 @@ class Dataset(HeldData):
     Parameters
     ----------
     data : DataFrame, ``(connection, "table")``, path, or tables for `sql` alone
-        A frame of pandas, Polars (also a LazyFrame) or Arrow (a Table, or a dataset of files). Or a table or view of
-        DuckDB or PostgreSQL, a Parquet file, a list of them, a folder or a pattern: these stay where they are, and an
-        answer is a SELECT or two. For `sql` alone also a DuckDB relation, which is read at once, or a dict of several
-        tables by name.
+        A frame of pandas, Polars (also a LazyFrame) or Arrow (a Table, a dataset of files, or any Arrow stream, which
+        is read at once). Or a table or view of DuckDB or PostgreSQL, a Parquet file, a list of them, a folder or a
+        pattern: these stay where they are, and an answer is a SELECT or two. For `sql` alone also a DuckDB relation,
+        which is read at once, or a dict of several tables by name.
     name : str, optional
         Name of the data in the ledger; by default the name of the ledger's dataset. Needed if ``ledger`` is a path or
         URL.
@@ -140,9 +135,9 @@ class Dataset(HeldData):
             raise ParameterError("version= names the state of the data for a ledger: pass ledger= as well.")
         said = {"bounds": bounds, "keys": keys, "missing": missing}
         self._several = type(data) is dict
-        tables = data if self._several else {ONE_TABLE: data}
+        tables = streams_read(data if self._several else {ONE_TABLE: data})
         given = tables_given(tables)
-        self._data = None if self._several else column_table(data)
+        self._data = None if self._several else column_table(tables[ONE_TABLE])
         self._form = checked_form(as_)
         self._public, with_it = public_tables(public)
         check_one_or_other({**tables, **with_it}, self._public)

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from pdrisk._answer.answer_line import AnswerLine
@@ -105,6 +106,8 @@ class Answer:
         Whether rows of an answer in SQL are computed over several noisy ones.
     shrunk : str or None
         The column in whose groups values were shrunk towards a common mean, "" for all together; None where none were.
+    ends : dict or None
+        Of a crosstab whose intervals do not follow from ``measured``, their ends.
     """
 
     lines: tuple[AnswerLine, ...]
@@ -149,6 +152,7 @@ class Answer:
     measured: dict[str, Any] | None = None
     sums: bool = False
     shrunk: str | None = None
+    ends: dict[str, str] | None = None
 
     @classmethod
     def of(
@@ -213,6 +217,18 @@ class Answer:
         """Refuse dates and times, where a function computes with numbers."""
         if dates := [line.name for line in self.lines if line.dates]:
             raise ParameterError(f"{what} takes noisy numbers, and {dates[0]} is a date: ask for numbers apart.")
+
+    def check_unchanged(self, table: pd.DataFrame) -> None:
+        """Refuse a table that was computed from others, whose ``attrs`` outlive arithmetic: its eps is no line's."""
+        if self.headings is not None or "eps" not in table:
+            return
+        found = table["eps"].to_numpy(dtype=np.float64, na_value=np.nan)
+        known = np.array([line.eps for line in self.lines])
+        if not (np.isnan(found) | np.isclose(found[:, None], known, rtol=1e-9, atol=0).any(axis=1)).all():
+            raise ParameterError(
+                "this table was computed from others, and costs and tells what they do together: pass each as pdrisk "
+                "returned it. Sums and differences of single releases explain themselves."
+            )
 
     @property
     def name(self) -> str:

@@ -103,6 +103,7 @@ def explain(
         return DisplayedText(OF_NOBODY)
     if said is None:
         raise ParameterError(NO_ANSWER)
+    said.check_unchanged(table)
     is_curators = isinstance(audience, str) and audience == "curator" and not said.delta
     exposed = _most_exposed(said, table) if is_curators else ()
     return explained(said, audience, so_far, language, prior=prior, exposed=exposed)

@@ -212,7 +212,7 @@ def tradeoff(of: object, so_far: object = None) -> Tradeoff:
     -----
     Answers of one number have a closed form: with Laplace noise, with discrete Laplace noise, and a bound for choices
     by the exponential mechanism. Of several numbers together, and where a ledger looked at the number of people, it is
-    G_m of the m that is paid. See docs/success.md.
+    G_m of the m that is paid. See docs/epsilon.md.
 
     Examples
     --------

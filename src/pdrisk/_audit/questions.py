@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -95,7 +96,7 @@ def random_question(generator: Generator, front: str) -> AuditQuestion:
     """A random question about a random frame, and a neighbour with one record more in another order."""
     hard = generator.random() < HARD
     bounds = BOUNDS[generator.integers(len(BOUNDS))]
-    # Of a column of Python objects DuckDB takes the type from the values: docs/limits.md.
+    # Of a column of Python objects DuckDB takes the type from the values: docs/threat-model.md.
     dtype = str(generator.choice([each for each in DTYPES if front == "accessor" or each != "object"]))
     dtype = str(generator.choice(["float64", "int64"])) if hard else dtype
     first, second = _neighbours(generator, bounds, dtype, hard=hard)
@@ -118,10 +119,12 @@ def _paid(ask: Callable[[pd.DataFrame], Any], policy: dict[str, Any]) -> Callabl
 
     def paid(frame: pd.DataFrame) -> tuple[Any, object]:
         with TemporaryDirectory() as folder:
-            ledger = pdrisk.Ledger(Path(folder) / "audit.db", dataset="audit", eps=10, policy=policy)
-            with ledger:
-                answer = ask(frame)
-            return answer, ledger.remaining().eps
+            # Closed before the folder goes: Windows removes no file that is open.
+            path = Path(folder) / "audit.db"
+            with closing(pdrisk.Ledger(path, dataset="audit", eps=10, policy=policy)) as ledger:
+                with ledger:
+                    answer = ask(frame)
+                return answer, ledger.remaining().eps
 
     return paid
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import shlex
@@ -26,6 +27,11 @@ class _Parser(argparse.ArgumentParser):
         """The error, with a hint where a missing word may have gone: options for several words take all that follow."""
         hint = "; name it before options that take several words" if " are required: " in message else ""
         super().error(message + hint)
+
+
+def _is_closed(error: OSError) -> bool:
+    """Whether nobody reads on; Windows says so in its own way."""
+    return isinstance(error, BrokenPipeError) or (sys.platform == "win32" and error.errno == errno.EINVAL)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,7 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal that cannot write a letter shows its number
             sys.stdout.reconfigure(errors="backslashreplace")
         print(printable(text, keep="\n\t"), flush=True)  # what others named must not command the terminal
-    except BrokenPipeError:  # as of `| head`: what is left unsaid must not be said when Python ends, either
+    except OSError as error:  # as of `| head`: what is left unsaid must not be said when Python ends, either
+        if not _is_closed(error):
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     return status

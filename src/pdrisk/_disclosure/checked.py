@@ -29,7 +29,7 @@ class CheckedTable:
     """Exact table by two keys with the verdict of classical output rules on each cell. Curator only.
 
     The rules judge one table at a time. They do not stop what follows from several tables, or from a total and all
-    cells but one: see the page on traditional disclosure control in the docs.
+    cells but one: see docs/disclosure.md.
 
     Attributes
     ----------

@@ -349,8 +349,8 @@ class Ledger(Publishing, Reserving):
         Returns
         -------
         DataFrame
-            One row for each id, in the given order, indexed by id. ``loss``, in nats, is the sum of eps |f(D) - f(D -
-            x)| / GS over all answers; ``two_worlds`` is the risk that it means, and ``fixed_success`` how often the
+            One row for each id, in the given order, indexed by id. ``loss``, in nats, is the sum of ``eps |f(D) - f(D -
+            x)| / GS`` over all answers; ``two_worlds`` is the risk that it means, and ``fixed_success`` how often the
             best attacker would be right about this person at most, had all eps been fixed beforehand. NaN if the id is
             missing, or if no question was about data with this id.
 

@@ -252,7 +252,9 @@ def statistic(spec: object) -> Statistic:
     if isinstance(spec, tuple | list) and len(spec) == 2 and isinstance(spec[1], Mapping):
         name, parameters = spec
     if not isinstance(name, str):
-        raise ColumnTypeError(f'a statistic is a name, as "mean" or "quantile(0.9)"; this one is {_kind(spec)}.')
+        raise ColumnTypeError(
+            f'a statistic is a name, as "mean" or "quantile(0.9)"; this one is {_kind(spec)}.{_of_function(spec)}'
+        )
     if not parameters and "(" in name and (found := _WRITTEN.fullmatch(name.strip()[: LONGEST + 1])):
         name = found["name"]
         if name in STATISTICS and name not in _PARAMETER:
@@ -332,7 +334,10 @@ def statistics(specs: object) -> tuple[Statistic, ...]:
     ):
         specs = [specs]
     if not isinstance(specs, list | tuple) or not specs:
-        raise ColumnTypeError('statistics must be a name or a list of names, as in ["mean", "median"]; no functions.')
+        raise ColumnTypeError(
+            'statistics must be a name or a list of names, as in ["mean", "median"]; no functions.'
+            + _of_function(specs)
+        )
     found = tuple(statistic(spec) for spec in itertools.islice(specs, MOST_STATISTICS + 1))
     if len(found) > MOST_STATISTICS:
         raise ParameterError(f"statistics lists more than {MOST_STATISTICS:,}: list fewer.")
@@ -376,6 +381,12 @@ def _written(value: str) -> object:
         except ValueError:
             pass
     return {"True": True, "False": False}.get(value, value)
+
+
+def _of_function(value: object) -> str:
+    """What to write instead of a function such as ``np.mean``; "" for anything else."""
+    name = getattr(value, "__name__", "") if type(value).__module__ in ("builtins", "numpy") else ""
+    return f" Write {SAME.get(name, name)!r}." if name in STATISTICS or name in SAME else ""
 
 
 def _kind(value: object) -> str:

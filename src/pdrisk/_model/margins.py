@@ -139,7 +139,7 @@ class MarginsAsked:
     allot : None, "cells", "even" or dict from columns to share
     whole : bool or None
         None: whole numbers of records.
-    normalize : None, "all" or list of columns
+    normalize : None, "all" or True, column or list of columns
         Shares of what: of all, or of all that is in one group of these columns.
     """
 
@@ -205,12 +205,14 @@ NO_MARGINS: Final = MarginsAsked()
 
 def _divisor(grid: Grid, normalize: object) -> Axes:
     """The axes of the margin of which shares are taken."""
-    if isinstance(normalize, str) and normalize == "all":
+    if normalize is True or (isinstance(normalize, str) and normalize == "all"):
         return ()
+    if isinstance(normalize, str) and normalize in grid.columns:
+        normalize = [normalize]
     if not isinstance(normalize, list):
         raise ParameterError(
-            'normalize can be "all", or a list of columns in each of whose groups shares add up to 1, not '
-            f"{shown(normalize)}."
+            'normalize can be "all", or a list of columns in each of whose groups shares add up to 1, as in '
+            f"normalize={[grid.columns[0]]!r}, not {shown(normalize)}."
         )
     found = _axes(grid, normalize, "normalize")
     if found == grid.axes:

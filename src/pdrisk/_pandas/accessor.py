@@ -209,9 +209,11 @@ class SeriesAccessor(Hinting):
         return self.agg(DESCRIBED, **options)
 
     @with_options
-    def hist(self, bins: int | Sequence[float] = 10, **options: Unpack[Options]) -> pd.DataFrame:
+    def hist(
+        self, bins: int | Sequence[float] = 10, *, normalize: bool = False, **options: Unpack[Options]
+    ) -> pd.DataFrame:
         """Noisy histogram: the number of values in each bin, as ``df.dprisk.hist`` gives it."""
-        return self._ask("hist", options, bins=bins)
+        return self._ask("hist", options, bins=bins, normalize=normalize)
 
     @with_options
     def inequality(
@@ -221,10 +223,13 @@ class SeriesAccessor(Hinting):
         return self._ask("inequality", options, bins=bins, line=line, of=of)
 
     @with_options
-    def value_counts(self, sort: bool = True, **options: Unpack[Options]) -> pd.DataFrame:
-        """Noisy value counts: how often each value of the public list ``keys`` occurs; the largest number first."""
+    def value_counts(self, sort: bool = True, *, normalize: bool = False, **options: Unpack[Options]) -> pd.DataFrame:
+        """Noisy value counts: how often each value of the public list ``keys`` occurs; the largest number first.
+
+        ``normalize=True`` gives shares, which add up to 1.
+        """
         keys = options.pop("keys", None)
-        return self._ask("value_counts", options, sort=sort, keys=keys)
+        return self._ask("value_counts", options, sort=sort, normalize=normalize, keys=keys)
 
     def randomized_response(
         self,

@@ -40,7 +40,7 @@ from pdrisk._sql.tables.server_sources import of_connection
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.no_select import too_deep
 from pdrisk._sql.text.scalars import Scalars
-from pdrisk._sql.together.created import place_of, without_create
+from pdrisk._sql.together.created import destination_of, without_create
 from pdrisk._sql.together.merged_answers import of_nobody
 from pdrisk._sql.together.nobodys_query import rows_of_nobody
 from pdrisk._sql.together.noisy_table import answer_table
@@ -228,7 +228,7 @@ def sql(
     check_one_or_other(named, names)
     query, new = without_create(query)
     with sources_of(con, named, schema, names) as sources:
-        place = None if new is None else place_of(con, sources)
+        place = None if new is None else destination_of(con, sources)
         if new is not None:
             new.check(place, curator)
         answer = answered(

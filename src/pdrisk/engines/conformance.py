@@ -11,7 +11,7 @@ An engine passes if `check` does not raise for a function that opens a small tab
 >>> check(opened, TABLES[1:3])
 
 What is read is compared with the definitions, spelled out here on `fractions.Fraction`: slow, obvious, and sharing no
-code with any engine. Docs: docs/architecture.md, "Engines".
+code with any engine. Docs: docs/architecture.md, "Add an engine".
 """
 
 from __future__ import annotations

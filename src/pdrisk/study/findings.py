@@ -66,6 +66,7 @@ def findings(result: pd.DataFrame) -> pd.DataFrame:
         Where LS = GS, the two-worlds risk is the worst case.
 
     About these data, by means over the samples:
+
     max_spans
         The two-worlds risk of max spans the whole range, from at most 0.55 to at least 0.95, in a bottom-heavy column
         (one whose median is in the lowest quarter of the bounds).

@@ -6,8 +6,9 @@ import math
 import operator
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from numbers import Real
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from pdrisk._core.once import once
 from pdrisk._model.arguments import checked_probability
 from pdrisk._printing import DisplayedText
 from pdrisk.errors import ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Arithmetic", "Combined"]
 
@@ -166,13 +170,19 @@ class Combined(Arithmetic):
         language: str = "en",
     ) -> str:
         """Explanation of each answer that it was computed from, in plain words, as ``Release.explain`` gives it."""
-        releases, said = list(_releases(self)), texts(language)
+        releases, said = list(releases_of(self)), texts(language)
         eps, number = math.fsum(each.answer.eps for each in releases), len(releases)
         value = repr(self).partition(", of ")[0] + ")"
         field = "computed_from_one" if number == 1 else "computed_from_several"
         head = said[field].format(value=value, number=number, eps=f"{eps:.6g}")
         told = [each.explain(audience, so_far, prior=prior, language=language) for each in releases]
         return DisplayedText("\n\n".join([head, *told]))
+
+    @own_errors
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Plot of the value with its 95 % noise interval; `pdrisk.plot` names its errors."""
+        charts = import_module("pdrisk._answer.tables.charts")  # later: charts take these numbers
+        return charts.plot(self, ax=ax)
 
     @once
     def _form(self) -> Expression:
@@ -213,11 +223,11 @@ def _combined(operation: str, left: Any, right: Any) -> Any:
     return Combined(operation, left, right)
 
 
-def _releases(part: Any) -> Iterator[Any]:
+def releases_of(part: Any) -> Iterator[Any]:
     """The releases that a number was computed from, each draw once."""
     if isinstance(part, Combined):
         yield from {
-            frozenset(each._sources()): each for side in (part.left, part.right) for each in _releases(side)
+            frozenset(each._sources()): each for side in (part.left, part.right) for each in releases_of(side)
         }.values()
     elif isinstance(part, Arithmetic):
         yield part

@@ -44,7 +44,9 @@ __all__ = [
     "digest_of",
     "new_draw",
     "packed",
+    "packed_ends",
     "unpacked",
+    "unpacked_ends",
 ]
 
 MEASURED: Final = "measured"
@@ -162,6 +164,16 @@ def packed(measurements: Sequence[Measurements | None], digest: str) -> dict[str
             )
         lines.append({"of": places[key], **each.law.said})
     return {"digest": digest, "draws": draws, "lines": lines}
+
+
+def packed_ends(low: FloatArray, high: FloatArray, digest: str) -> dict[str, str]:
+    """Ends of the intervals of a table, row by row, as JSON values, with the digest of its labels."""
+    return {"digest": digest, "low": _text(low, "<f8"), "high": _text(high, "<f8")}
+
+
+def unpacked_ends(said: dict[str, str]) -> tuple[FloatArray, FloatArray]:
+    """The ends from `packed_ends`."""
+    return _array(said["low"], "<f8"), _array(said["high"], "<f8")
 
 
 def unpacked(said: dict[str, Any]) -> list[Measurements | None]:

@@ -17,7 +17,7 @@ from pdrisk._answer.curator import Curator
 from pdrisk._answer.margin_tables import MarginAnswers
 from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Results
-from pdrisk._answer.tables.measured_tables import measured_columns, said_of, wide_said
+from pdrisk._answer.tables.measured_tables import follow_from, measured_columns, said_of, wide_ends, wide_said
 from pdrisk._mechanisms import ClippedSums
 from pdrisk._model.plain import plain_label
 
@@ -80,14 +80,16 @@ def wide_table(table: pd.DataFrame) -> pd.DataFrame:
     index, across = rows.unique(), columns.unique()
     place = np.full(len(index) * len(across), -1)
     place[index.get_indexer(rows) * len(across) + across.get_indexer(columns)] = np.arange(len(table))
-    values = table["value"].reset_index(drop=True).reindex(place).to_numpy().reshape(len(index), -1)
-    wide = pd.DataFrame(values, index, across)  # placed by hand: pandas before 3.0 mixes up rows in unstack(sort=False)
+    # Placed by hand: pandas before 3.0 mixes up rows in unstack(sort=False).
+    placed = table[["value", "low", "high"]].reset_index(drop=True).reindex(place)
+    wide = pd.DataFrame(placed["value"].to_numpy().reshape(len(index), -1), index, across)
     wide = wide.astype("Int64") if said.delta else wide  # combinations that are not shown are NA
     headings = tuple(plain_label(label) for label in wide.columns)
     measured = wide_said(said, table.index, wide)
-    return replace(
-        said, index=(plain_label(rows.name),), headings=headings, measured=measured, measured_tables=None
-    ).attach(wide)
+    own = replace(said, index=(plain_label(rows.name),), headings=headings, measured=measured, measured_tables=None)
+    if not follow_from(measured):
+        own = replace(own, ends=wide_ends(wide, placed["low"], placed["high"]))
+    return own.attach(wide)
 
 
 def intervals_of(edges: Sequence[Any]) -> list[pd.Interval]:

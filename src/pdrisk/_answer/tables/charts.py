@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "plot"]
 
 KINDS: Final = ("points", "bars", "line", "histogram")
+OF_PANDAS: Final = {"bar": "bars", "barh": "bars", "hist": "histogram"}  # names that pandas has for them
 LETTERS: Final = 24  # of a key beside an axis
 DAY: Final = re.compile(r"\d{4}(-\d\d){1,2}")
 YEARS: Final = (1000, 2999)
@@ -46,14 +47,16 @@ def plot(answer: Release | pd.DataFrame | Any, *, kind: str | None = None, ax: A
 
     Parameters
     ----------
-    answer : Release or DataFrame
+    answer : Release, sum or quotient of releases, or DataFrame
         As pdrisk returned it: groups, several statistics, a crosstab, a histogram, an answer of `sql`; also of Polars
         or Arrow. Columns of the curator are not drawn.
     kind : {"points", "bars", "line", "histogram"}, optional
-        By default a histogram of bins, a line over days and years, bars of counts, and points of everything else.
+        By default a histogram of bins, a line over days and years, bars of counts and shares, and points of everything
+        else. The names that pandas has for bars and histograms (``"bar"``, ``"barh"``, ``"hist"``) mean the same.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default in a figure of its own, ``plot(...).figure``, which a notebook shows and ``savefig``
-        saves.
+        Where to draw; by default in a figure of its own, which a notebook shows, and ``plot(...).figure.savefig``
+        saves. Make several with ``plt.subplots(1, 2, layout="constrained")``: without a layout there is no room for
+        numbers beside the bars.
 
     Returns
     -------
@@ -80,6 +83,8 @@ def plot(answer: Release | pd.DataFrame | Any, *, kind: str | None = None, ax: A
     >>> axes.get_xlabel()
     'count, with 95 % noise intervals'
     """
+    if isinstance(kind, str):
+        kind = OF_PANDAS.get(kind, kind)
     if kind is not None and (not isinstance(kind, str) or kind not in KINDS):
         raise ParameterError(f"kind can be {', '.join(map(repr, KINDS))}, not {shown(kind)}.")
     cells = cells_of(answer)
@@ -94,9 +99,11 @@ def plot(answer: Release | pd.DataFrame | Any, *, kind: str | None = None, ax: A
     places, ticks = _places(cells, across, chosen)
     groups = _series(cells, series)
     upright = chosen in ("points", "bars")
-    axes = _axes(ax, (len(ticks) * max(len(groups), 1) * LINE * 1.15 + 0.75) if upright else 2.2)
+    lines = len(ticks) * max(len(groups), 1) + (0 if len(groups) < 2 else 1 + math.ceil(len(groups) / 2))  # of a legend
+    axes = _axes(ax, (lines * LINE * 1.15 + 0.75) if upright else 2.2)
     inches = axes.get_window_extent().height / axes.figure.dpi
-    has_room = ax is None or inches / (len(ticks) * len(groups) or 1) >= LINE
+    is_alone = ax is None or len(axes.figure.axes) == 1 or axes.figure.get_layout_engine() is not None
+    has_room = is_alone and (ax is None or inches / (len(ticks) * len(groups) or 1) >= LINE)
     every = 1 if ax is None else max(1, math.ceil(len(ticks) * LINE / inches))
     if chosen == "histogram":
         _histogram(axes, cells, list(cells.keys[across[0]]), groups)
@@ -110,7 +117,10 @@ def plot(answer: Release | pd.DataFrame | Any, *, kind: str | None = None, ax: A
 
 def _axes(ax: Any, height: float) -> Axes:
     if ax is None:
-        return styled(canvas(max(height, 1.0)).add_subplot())
+        figure = canvas(max(height, 1.0))
+        from pdrisk._answer.notebook_figure import NotebookAxes  # without matplotlib there is no canvas
+
+        return styled(figure.add_subplot(axes_class=NotebookAxes))
     if not hasattr(ax, "errorbar") or not hasattr(ax, "figure"):
         raise ColumnTypeError(f"ax is an Axes of matplotlib, not of type {type(ax).__name__}.")
     return styled(ax)

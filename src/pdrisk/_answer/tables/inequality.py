@@ -54,7 +54,7 @@ class Inequality:
 
     Notes
     -----
-    Everything is computed from the numbers as they were drawn, not cut at 0. docs/howto-inequality.md has formulas and
+    Everything is computed from the numbers as they were drawn, not cut at 0. docs/surveys.md has formulas and
     coverage. Intervals do not tell how far a sample is from its population. Tables are those of pandas, whatever holds
     the data.
     """

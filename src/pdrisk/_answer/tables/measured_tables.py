@@ -10,16 +10,30 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._answer.answer import NO_ANSWER, Answer
-from pdrisk._answer.arithmetic.measured import DRAW, MEASURED, Measurements, digest_of, packed, unpacked
+from pdrisk._answer.arithmetic.forms import form_of
+from pdrisk._answer.arithmetic.measured import (
+    DRAW,
+    MEASURED,
+    Measurements,
+    digest_of,
+    packed,
+    packed_ends,
+    unpacked,
+    unpacked_ends,
+)
+from pdrisk._core.summary import FloatArray
 from pdrisk.errors import ParameterError
 
 __all__ = [
+    "ends_of",
+    "follow_from",
     "measured_columns",
     "measurements_of",
     "number_columns",
     "rows_of_line",
     "said_of",
     "sorted_table",
+    "wide_ends",
     "wide_said",
 ]
 
@@ -103,6 +117,26 @@ def wide_said(said: Answer, index: pd.Index, wide: pd.DataFrame) -> dict[str, An
         return None
     measured = [None if each is None else each.take(places) for each in unpacked(said.measured)]
     return packed(measured, digest_of(wide.index, wide.columns)) | {"wide": True}
+
+
+def follow_from(measured: dict[str, Any] | None) -> bool:
+    """Whether the intervals of a crosstab follow from what was drawn for it."""
+    drawn = [] if measured is None else unpacked(measured)
+    return bool(drawn) and all(each is not None and form_of(each) is not None for each in drawn)
+
+
+def wide_ends(wide: pd.DataFrame, low: pd.Series, high: pd.Series) -> dict[str, str]:
+    """Ends of the intervals of a crosstab for its attrs, of its cells row by row."""
+    ends = [each.to_numpy(dtype=np.float64, na_value=np.nan) for each in (low, high)]
+    return packed_ends(ends[0], ends[1], digest_of(wide.index, wide.columns))
+
+
+def ends_of(table: pd.DataFrame) -> tuple[FloatArray, FloatArray] | None:
+    """Ends of the intervals of a crosstab whose attrs have them; None of others, and of a part of one."""
+    said = Answer.from_attrs(table.attrs)
+    if said is None or said.ends is None or said.ends["digest"] != digest_of(table.index, table.columns):
+        return None
+    return unpacked_ends(said.ends)
 
 
 def measurements_of(table: pd.DataFrame) -> list[Measurements | None]:

@@ -11,13 +11,13 @@ import pandas as pd
 from pdrisk._answer.answer import NO_ANSWER, Answer
 from pdrisk._answer.arithmetic.exact_expressions import error_deviation, interval
 from pdrisk._answer.arithmetic.forms import form_of
-from pdrisk._answer.tables.measured_tables import measurements_of, rows_of_line
+from pdrisk._answer.tables.measured_tables import ends_of, measurements_of, rows_of_line
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.summary import FloatArray
 from pdrisk._model.plain import float_of, plain_number
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["DEVIATIONS", "bases", "deviations", "intervals", "quality", "rounded"]
+__all__ = ["DEVIATIONS", "bases", "deviations", "intervals", "quality", "rounded", "to_multiples"]
 
 CLASSES: Final = ("A", "B", "C")
 DEVIATIONS: Final = 1.96  # of a normal variable in half of its 95 % interval
@@ -112,11 +112,11 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
     if "value" not in table:
         found = table.apply(lambda column: column)  # a copy with the same attrs
         for at in range(table.shape[1]):
-            found.isetitem(at, _to_multiples(table.iloc[:, at], base[:, at], np.rint))
+            found.isetitem(at, to_multiples(table.iloc[:, at], base[:, at], np.rint))
         return found
     found = table.copy()
     for name, how in (("value", np.rint), ("low", np.floor), ("high", np.ceil)):
-        found[name] = _to_multiples(table[name], base, how)
+        found[name] = to_multiples(table[name], base, how)
     return found
 
 
@@ -137,12 +137,14 @@ def intervals(table: pd.DataFrame) -> tuple[FloatArray, FloatArray, FloatArray]:
             table[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in ("value", "low", "high")
         )
         return values, low, high
+    shape = table.shape
+    if (ends := ends_of(table)) is not None:
+        return table.to_numpy(dtype=np.float64, na_value=np.nan), ends[0].reshape(shape), ends[1].reshape(shape)
     measured = measurements_of(table)
     form = form_of(measured[0]) if len(measured) == 1 and measured[0] is not None else None
     if form is None or form.size != table.size:
         raise _no_intervals()
     low, high = interval(form, 0.95)
-    shape = table.shape
     return table.to_numpy(dtype=np.float64, na_value=np.nan), low.reshape(shape), high.reshape(shape)
 
 
@@ -153,6 +155,7 @@ def _check(table: pd.DataFrame) -> None:
         raise ColumnTypeError(f"a table is a pandas DataFrame that pdrisk returned, not of type {kind}.")
     if (said := Answer.from_attrs(table.attrs)) is None:
         raise ParameterError(NO_ANSWER)
+    said.check_unchanged(table)
     if not said.groups:  # of SQL, whose columns are none of these
         said.check_numbers("this function")
     if "value" in table and not set(table.columns) >= ENDS:
@@ -187,7 +190,7 @@ def bases(deviation: FloatArray) -> FloatArray:
     return np.where(known, digit * power, 0.0)
 
 
-def _to_multiples(column: pd.Series, base: Any, how: Any) -> Any:
+def to_multiples(column: pd.Series, base: Any, how: Any) -> Any:
     """Numbers as multiples of their bases, by rint, floor or ceil; with base 0, and whole ones below 1, unchanged."""
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     is_whole = pd.api.types.is_integer_dtype(column.dtype)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import NO_ANSWER
+from pdrisk._answer.answer import NO_ANSWER, Answer
 from pdrisk._answer.publishing import public
-from pdrisk._answer.tables.quality import DEVIATIONS, bases, deviations, intervals, rounded
-from pdrisk._answer.tables.table_cells import pandas_table, written_cells
+from pdrisk._answer.release import Release
+from pdrisk._answer.tables.quality import DEVIATIONS, bases, deviations, intervals, rounded, to_multiples
+from pdrisk._answer.tables.table_cells import is_of_sql, noisy_headings, with_keys, written_cells
 from pdrisk._core.foreign import own_errors
-from pdrisk.errors import ParameterError
+from pdrisk._core.summary import FloatArray
+from pdrisk.errors import ColumnTypeError, ParameterError
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
 __all__ = ["show"]
+
+Looks = dict[int, tuple[list[str], Any]]  # texts and colours of columns, by position
 
 GREY: Final = "color: #999999"
 ENDS: Final = ("value", "low", "high")
@@ -30,7 +36,8 @@ def show(table: pd.DataFrame) -> Styler:
     Parameters
     ----------
     table : DataFrame
-        As pdrisk returned it, with columns ``value low high``; or a crosstab. Columns of the curator are left out.
+        As pdrisk returned it, with columns ``value low high``; a crosstab; or an answer of `sql` with
+        ``risk_columns=True``. Columns of the curator are left out.
 
     Returns
     -------
@@ -56,9 +63,43 @@ def show(table: pd.DataFrame) -> Styler:
     >>> "#999999" in text
     True
     """
-    _, said = pandas_table(table)
+    if isinstance(table, Release):
+        raise ColumnTypeError("show takes a table, and this is a release: print it, or draw it with release.plot().")
+    if not isinstance(table, pd.DataFrame):
+        library = type(table).__module__.partition(".")[0]
+        raise ColumnTypeError(f"show takes a pandas table of pdrisk, not one of type {library}.{type(table).__name__}.")
+    said = Answer.from_attrs(table.attrs)
     if said is None:
         raise ParameterError(NO_ANSWER)
+    own, looks = _of_sql(table, said) if is_of_sql(said) else _of_table(with_keys(table, said))
+    try:
+        style = own.style
+    except (ImportError, AttributeError):
+        raise ParameterError(
+            'a styled table needs jinja2: pip install "pdrisk[plots]", or write rounded(table).'
+        ) from None
+    for at, name in enumerate(own.columns):
+        if at in looks:
+            column = iter(looks[at][0])
+            style = style.format(partial(_next, column), subset=pd.IndexSlice[:, [name]])
+        elif pd.api.types.is_float_dtype(own.iloc[:, at].dtype):
+            style = style.format("{:.4g}", subset=pd.IndexSlice[:, [name]])
+
+    def grey(frame: pd.DataFrame) -> Any:
+        found = np.full(frame.shape, "", dtype=object)
+        for at, (_, colours) in looks.items():
+            found[:, at] = colours
+        return found
+
+    return style.apply(grey, axis=None)
+
+
+def _next(texts: Iterator[str], _: object) -> str:
+    return next(texts)
+
+
+def _of_table(table: pd.DataFrame) -> tuple[pd.DataFrame, Looks]:
+    """A table of one row for each number, or a crosstab: what may be published, and the looks of its columns."""
     values, low, high = intervals(table)
     own: Any = public(table)
     fitting = own
@@ -66,35 +107,41 @@ def show(table: pd.DataFrame) -> Styler:
         step, fitting = bases(np.ravel(deviations(table))), public(rounded(table))  # ends of intervals outwards
     except ParameterError:  # rows were taken out: half an interval must do
         step = bases(np.ravel(high - low) / 2 / DEVIATIONS)
-    try:
-        style = own.style
-    except (ImportError, AttributeError):
-        raise ParameterError(
-            'a styled table needs jinja2: pip install "pdrisk[plots]", or write rounded(table).'
-        ) from None
-    kept = [name for name in ENDS if name in own] if "value" in own else list(own.columns)
-    size = step.reshape(values.shape)
-    texts = pd.DataFrame("", index=own.index, columns=own.columns, dtype=object)
+    is_long = "value" in own
+    size, colours = step.reshape(values.shape), _colours(values, low, high)
+    looks: Looks = {}
     for at, name in enumerate(own.columns):
-        if name in kept:
-            numbers = fitting.iloc[:, at].to_numpy(dtype=np.float64, na_value=np.nan)
-            whole = pd.api.types.is_integer_dtype(own["value" if "value" in own else name].dtype)
-            base = size if size.ndim == 1 else size[:, at]
-            base = np.where(whole & (base > 0), np.maximum(base, 1.0), base)
-            texts.isetitem(at, written_cells(numbers, base))
-    colours = np.where((high - low) / 2 > np.abs(values), GREY, "")
-    for at, name in enumerate(own.columns):
-        if name in kept:
-            column = iter(texts.iloc[:, at].tolist())
-            style = style.format(lambda _, column=column: next(column), subset=pd.IndexSlice[:, [name]])
-        elif pd.api.types.is_float_dtype(own.iloc[:, at].dtype):
-            style = style.format("{:.4g}", subset=pd.IndexSlice[:, [name]])
+        if is_long and name not in ENDS:
+            continue
+        cells = (slice(None), at) if size.ndim > 1 else slice(None)
+        whole = pd.api.types.is_integer_dtype(own["value" if is_long else name].dtype)
+        looks[at] = _texts(fitting.iloc[:, at], size[cells], whole), colours[cells]
+    return own, looks
 
-    def grey(frame: pd.DataFrame) -> Any:
-        found = np.full(frame.shape, "", dtype=object)
-        for at, name in enumerate(frame.columns):
-            if name in kept:
-                found[:, at] = colours if colours.ndim == 1 else colours[:, at]
-        return found
 
-    return style.apply(grey, axis=None)
+def _of_sql(table: pd.DataFrame, said: Answer) -> tuple[pd.DataFrame, Looks]:
+    """An answer of `sql`: each noisy column with those of its interval."""
+    own: Any = public(table)
+    looks: Looks = {}
+    for name in noisy_headings(table, said):
+        names = [name, f"{name}_low", f"{name}_high"]
+        if not set(names) <= set(own.columns):
+            continue
+        values, low, high = (own[each].to_numpy(dtype=np.float64, na_value=np.nan) for each in names)
+        step, colours = bases((high - low) / 2 / DEVIATIONS), _colours(values, low, high)
+        whole = pd.api.types.is_integer_dtype(own[name].dtype)
+        for each, how in zip(names, (np.rint, np.floor, np.ceil), strict=True):  # ends of intervals outwards
+            fitting = pd.Series(to_multiples(own[each], step, how))
+            looks[own.columns.get_loc(each)] = _texts(fitting, step, whole), colours
+    if not looks:
+        raise ParameterError("this answer has no noise intervals: ask pdrisk.sql with risk_columns=True.")
+    return own, looks
+
+
+def _texts(column: pd.Series, step: FloatArray, whole: bool) -> list[str]:
+    base = np.where(whole & (step > 0), np.maximum(step, 1.0), step)
+    return written_cells(column.to_numpy(dtype=np.float64, na_value=np.nan), base)
+
+
+def _colours(values: FloatArray, low: FloatArray, high: FloatArray) -> Any:
+    return np.where((high - low) / 2 > np.abs(values), GREY, "")

@@ -9,14 +9,25 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._answer.answer import NO_ANSWER, Answer
+from pdrisk._answer.arithmetic.combined import Combined, releases_of
 from pdrisk._answer.publishing import check_bounds
 from pdrisk._answer.release import Release
 from pdrisk._answer.tables.quality import DEVIATIONS, bases, deviations, intervals
 from pdrisk._core.summary import FloatArray
 from pdrisk._model.declared.attributes import ATTRIBUTE
+from pdrisk._model.plain import plain_label
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["PublishedCells", "cells_of", "label_of", "pandas_table", "written_cells"]
+__all__ = [
+    "PublishedCells",
+    "cells_of",
+    "is_of_sql",
+    "label_of",
+    "noisy_headings",
+    "pandas_table",
+    "with_keys",
+    "written_cells",
+]
 
 LINES = "answer"  # name of the labels that tell statistics apart
 
@@ -35,7 +46,7 @@ class PublishedCells:
     title : str
         Name of the answer, for an axis.
     is_count : bool
-        Whether all are counts.
+        Whether all are counts, or shares of them.
     """
 
     keys: pd.DataFrame
@@ -57,7 +68,7 @@ def cells_of(answer: Any) -> PublishedCells:
 
     Parameters
     ----------
-    answer : Release or DataFrame
+    answer : Release, sum or quotient of releases, or DataFrame
         As pdrisk returned it; also of Polars, or a table of Arrow.
 
     Raises
@@ -67,6 +78,8 @@ def cells_of(answer: Any) -> PublishedCells:
     NotPublicError
         If the bounds came from the data.
     """
+    if isinstance(answer, Combined):
+        return _of_computed(answer)
     if isinstance(answer, Release):
         answer.answer.check_numbers("a plot")
         said, keys = answer.answer, pd.DataFrame({LINES: [answer.name]})
@@ -75,12 +88,13 @@ def cells_of(answer: Any) -> PublishedCells:
     table, known = pandas_table(answer)
     if known is None:
         return _of_columns(table)
-    if "value" in table or not (known.groups or not known.index):
-        known.check_numbers("a plot")
+    if is_of_sql(known):
+        return _of_sql(table, known)
+    known.check_numbers("a plot")
+    known.check_unchanged(table)
+    table = with_keys(table, known)
     if "value" in table:
         return _checked(known, _levels(table.index, known), *_ends(table), deviation=_noise(table))
-    if known.groups or not known.index:
-        return _of_sql(table, known)
     values = table.to_numpy(dtype=np.float64, na_value=np.nan)
     try:
         _, low, high = intervals(table)
@@ -90,6 +104,16 @@ def cells_of(answer: Any) -> PublishedCells:
     across = str(table.columns.name or "column")
     rows[across if across not in rows else f"{across}_"] = list(table.columns) * len(table)
     return _checked(known, rows, values.ravel(), low.ravel(), high.ravel(), deviation=_noise(table))
+
+
+def _of_computed(number: Combined) -> PublishedCells:
+    """The cell of a number that was computed from releases."""
+    for each in releases_of(number):
+        check_bounds(each.answer)
+    value, low, high = (np.array([end]) for end in (number.value, *number.interval()))
+    low, high = np.where(np.isfinite(low), low, np.nan), np.where(np.isfinite(high), high, np.nan)
+    step = bases((high - low) / 2 / DEVIATIONS)
+    return PublishedCells(pd.DataFrame({LINES: ["computed"]}), value, low, high, step, "noisy value", is_count=False)
 
 
 def pandas_table(answer: Any) -> tuple[pd.DataFrame, Answer | None]:
@@ -111,6 +135,19 @@ def pandas_table(answer: Any) -> tuple[pd.DataFrame, Answer | None]:
     raise ColumnTypeError(
         f"this takes a release or a table that pdrisk returned, not of type {library}.{type(answer).__name__}."
     )
+
+
+def is_of_sql(said: Answer) -> bool:
+    """Whether it describes an answer of `sql`, whose columns are those of the statement."""
+    return said.headings is not None and (bool(said.groups) or not said.index)
+
+
+def with_keys(table: pd.DataFrame, said: Answer) -> pd.DataFrame:
+    """The table with its keys in the index, also where ``reset_index()`` made columns of them."""
+    names = [name for name in table.columns if plain_label(name) in said.index]
+    if not names or len(names) != len(said.index) or type(table.index) is not pd.RangeIndex:
+        return table
+    return table.set_index(names)
 
 
 def label_of(key: Any) -> str:
@@ -152,12 +189,16 @@ def _checked(
     if deviation is None:
         deviation = (high - low) / 2 / DEVIATIONS
     step: Any = bases(np.ravel(deviation))
-    counts = all(line.statistic.partition("(")[0] in ("count", "hist") for line in said.lines)
-    step = np.where(counts & (step < 1) & (step > 0), 1.0, step)
+    of_counts = all(line.statistic.partition("(")[0] in ("count", "hist") for line in said.lines)
+    shares = said.share_of is not None
+    if of_counts and not shares:
+        step = np.where((step < 1) & (step > 0), 1.0, step)
     name = title or (said.lines[0].name if len(said.lines) == 1 else "noisy value")
-    if counts and (said.bins_clamp is not None or name == "count()"):
+    if of_counts and (said.bins_clamp is not None or name == "count()"):
         name = "count"
-    return PublishedCells(keys, values, low, high, step, name, counts)
+    if shares:
+        name = "share" if name == "count" else f"share of {name}"
+    return PublishedCells(keys, values, low, high, step, name, of_counts)
 
 
 def _levels(index: pd.Index, said: Answer) -> pd.DataFrame:
@@ -190,16 +231,18 @@ def _noise(table: pd.DataFrame) -> FloatArray | None:
         return None
 
 
+def noisy_headings(table: pd.DataFrame, said: Answer) -> list[Any]:
+    """Columns of noisy numbers in an answer of `sql`, without those of their intervals and risks."""
+    headings = [name for name in table.columns if name in (said.headings or ())]
+    extra = {f"{name}_{end}" for name in headings for end in ("low", "high", "eps", "worst_case", "delta", "success")}
+    found = [name for name in headings if name not in said.groups and name not in extra]
+    return [name for name in found if pd.api.types.is_numeric_dtype(table[name].dtype)]
+
+
 def _of_sql(table: pd.DataFrame, said: Answer) -> PublishedCells:
     """Cells of an answer in SQL: its noisy columns beside each other, with intervals where it has columns of them."""
     headings = [name for name in table.columns if name in (said.headings or ())]
-    keys = [name for name in headings if name in said.groups]
-    extra = {f"{name}_{end}" for name in headings for end in ("low", "high", "eps", "worst_case", "delta", "success")}
-    noisy = [
-        name
-        for name in headings
-        if name not in keys and name not in extra and pd.api.types.is_numeric_dtype(table[name].dtype)
-    ]
+    keys, noisy = [name for name in headings if name in said.groups], noisy_headings(table, said)
     if not noisy:
         raise ParameterError("this answer has no column of noisy numbers to draw.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -49,7 +50,8 @@ def _kept(path: Path) -> bytes:
         # Whole or not at all, and of two processes the first one's.
         with part_of(path) as part, suppress(FileExistsError):
             part.write_bytes(secrets.token_bytes(SIZE))
-            os.link(part, path)
+            # Windows renames over no other file, and does it too where a file cannot have two names.
+            (os.rename if sys.platform == "win32" else os.link)(part, path)
     return path.read_bytes()
 
 

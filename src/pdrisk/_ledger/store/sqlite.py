@@ -187,10 +187,11 @@ class SqliteStore:
         held: _OpenConnection | None = getattr(self._local, "held", None)
         if held is None or held.owner != os.getpid():
             connection = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+            opened = _OpenConnection(connection)  # before anything can fail, so that it is closed
             # What was paid must survive a power cut: the folder is synced too, so that no paid query comes back.
             connection.execute("PRAGMA journal_mode = DELETE")
             connection.execute("PRAGMA synchronous = EXTRA")
-            held = self._local.held = _OpenConnection(connection)
+            held = self._local.held = opened
             self._held.add(held)
         now = _identity(self._path)
         if self._identity is None:

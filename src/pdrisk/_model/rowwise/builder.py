@@ -256,6 +256,8 @@ class Builder:
             self.refuse(not_offered(name, is_row_wise(name)))
         if kind == "dt":
             return call_of_time(own, column)
+        if "na" in options:
+            self.refuse(f"`{name}` never finds a missing text: leave na= out, and add `or name.isna()` to count those.")
         literal = options.get("regex") if own == "contains" else False
         if len(given) != 1 or set(options) - ({"regex"} if own == "contains" else set()) or literal:
             self.refuse(f"`{name}` takes one text, which is looked for as it stands: write `name.{name}('a')`.")

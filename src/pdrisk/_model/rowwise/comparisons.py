@@ -193,7 +193,7 @@ def check_exact(symbol: str, parts: list[Node], values: list[Any], builder: Buil
 def check_order(symbol: str, parts: list[Node], values: list[Any], builder: Builder) -> None:
     """Refuse to order texts that look like dates, and objects beside another kind.
 
-    A column of objects is asked for their kind here, which docs/limits.md tells.
+    A column of objects is asked for their kind here, which docs/threat-model.md tells.
     """
     for part, value, other in zip(parts, values, reversed(values), strict=True):
         is_date = isinstance(other, str) and OTHER_DATE.fullmatch(other)

@@ -78,7 +78,7 @@ def _checked_call(node: Call, empty: Mapping[Hashable, pd.Series], builder: Buil
     column, is_of_time = column_of(node), node.name == "date_part"
     value = empty[column.name]
     name = family(value.dtype)
-    if name is None and not is_of_time:  # a column of objects is asked for their kind, which docs/limits.md tells
+    if name is None and not is_of_time:  # a column of objects is asked for their kind, which docs/threat-model.md tells
         name = TEXT if column_kind(builder.frame[column.name]) in (TEXT, NOTHING) else name
     if name == ZONED and is_of_time:
         builder.refuse(

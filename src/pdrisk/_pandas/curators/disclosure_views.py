@@ -32,8 +32,8 @@ Columns = Hashable | list[Hashable]
 
 
 KEYS_DOC = """
-Keys
-----
+Other Parameters
+----------------
 on : column or list of columns
     Key columns (quasi-identifiers): what an attacker may know about a person. A missing key counts as a value.
 person : column or list of columns, optional

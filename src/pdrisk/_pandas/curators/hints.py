@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import pandas as pd
 
@@ -25,6 +25,12 @@ MEANT = {
     **dict.fromkeys(("gini", "lorenz", "poverty"), "write .inequality(...), which has it"),
     "mad": "write .median(...), or .std(...) for the spread",
     **dict.fromkeys(("loc", "iloc", "head"), "records do not leave; a filter is where= of each answer"),
+    **dict.fromkeys(("pivot_table", "pivot"), 'write .crosstab(..., values="age", aggfunc="mean")'),
+    **dict.fromkeys(("shape", "info"), "the number of records is .count(eps=...)"),
+    **dict.fromkeys(
+        ("resample", "rolling"), 'write .hist("day", bins="month", eps=...), or group by a column of months'
+    ),
+    "merge": "a Dataset has .join(codes, on=...), for a public table; or merge the frames before",
     "mode": MODE,
     "unique": "there is no private answer for it",
 }
@@ -67,12 +73,14 @@ class Hinting:
             'column itself, as in df["age"].dprisk.mean(eps=1).'
         )
 
-    def __getattr__(self, name: str) -> NoReturn:
-        hint = ""
-        if not name.startswith("_"):
-            question, meant = misspelt(name, self._known(), is_other=_is_of_pandas), MEANT | OF_ONE | OF_TWO
-            hint = f": {meant[name]}." if name in meant else f".{question}" if question else ""
-        raise AttributeError(f"{self._called} has no {name!r}{hint}", name=name, obj=self)
+    if not TYPE_CHECKING:  # checkers would take any name for a method
+
+        def __getattr__(self, name: str) -> NoReturn:
+            hint = ""
+            if not name.startswith("_"):
+                question, meant = misspelt(name, self._known(), is_other=_is_of_pandas), MEANT | OF_ONE | OF_TWO
+                hint = f": {meant[name]}." if name in meant else f".{question}" if question else ""
+            raise AttributeError(f"{self._called} has no {name!r}{hint}", name=name, obj=self)
 
     def _offers(self, *, without: tuple[str, ...] = ()) -> str:
         """All methods: which answer with noise, which prepare a question, and which show exact numbers."""

@@ -30,8 +30,10 @@ from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.query import Line, Query
 from pdrisk._pandas.curators.disclosure_views import DisclosureViews
 from pdrisk._pandas.noisy.answers import answered, answers
+from pdrisk._pandas.requests.cross_tables import check_cells, checked_axes, shares_of
 from pdrisk._pandas.requests.judged_requests import check_given, judged_query
 from pdrisk._pandas.requests.lines import (
+    bounded_columns,
     judged_lines,
     judged_pair,
     lines_of_names,
@@ -71,10 +73,12 @@ class Statistics(DisclosureViews):
         """Noisy count: the number of rows, or of the rows where ``column`` is not missing.
 
         ``margins=True`` adds the tables of each smaller set of the columns of ``by``, and the total: all of them add
-        up. ``normalize`` gives shares with intervals: of ``"all"``, or of each group of the columns in a list. See
-        ``crosstab`` for ``margins``, ``allot`` and ``whole``.
+        up. ``normalize`` gives shares with intervals: of ``"all"`` (also True), or of each group of a column or of the
+        columns in a list. See ``crosstab`` for ``margins``, ``allot`` and ``whole``.
         """
-        return self._answer(column, "count", options, MarginsAsked(margins, allot, whole, normalize))
+        return self._answer(
+            column, "count", options, MarginsAsked(margins, allot, whole, None if normalize is False else normalize)
+        )
 
     @with_options
     def median(self, column: Hashable, **options: Unpack[Options]) -> Answer:
@@ -125,13 +129,14 @@ class Statistics(DisclosureViews):
         return self._answer(column, self._spread("std", ddof, options), options)
 
     @with_options
-    def corr(self, x: Any, y: Hashable | None = None, **options: Unpack[Options]) -> Answer:
+    def corr(self, x: Any = None, y: Hashable | None = None, **options: Unpack[Options]) -> Answer:
         """Noisy correlation (Pearson's) of two columns, over the rows that have both values; 0 if a column is constant.
 
         ``bounds`` is a dict with the bounds of both columns, unless they are declared. A list of columns instead of two
-        gives a table of every two of them, indexed by ``x`` and ``y``, which share ``eps`` evenly.
+        gives a table of every two of them, indexed by ``x`` and ``y``, which share ``eps`` evenly; without a column
+        these are all columns with bounds.
         """
-        if isinstance(x, list) and y is None:
+        if y is None and (x is None or isinstance(x, list | pd.Index)):
             return self._of_pairs(x, statistic_of_two("corr"), options)
         return self._answer_of_two(x, y, statistic_of_two("corr"), options)
 
@@ -199,12 +204,13 @@ class Statistics(DisclosureViews):
         return self._answers(lambda frame: lines_of_names(frame, own, asked), asked, names=tuple(own))
 
     @with_options
-    def describe(self, columns: Hashable | list[Hashable], **options: Unpack[Options]) -> pd.DataFrame:
+    def describe(self, columns: Hashable | list[Hashable] = None, **options: Unpack[Options]) -> pd.DataFrame:
         """Noisy summary: count, mean, standard deviation, quartiles, minimum and maximum, as `agg` gives them.
 
-        Count, mean and standard deviation of a column come from one release, the quartiles from another.
+        Count, mean and standard deviation of a column come from one release, the quartiles from another. Without
+        ``columns`` these are all columns with bounds.
         """
-        listed = listed_columns(self._frame, columns)
+        listed = self._listed(columns, self._request(options))
         for column in listed:
             check_column(self._frame, column)
         weighs = self._request(options).weighing is not None
@@ -212,10 +218,16 @@ class Statistics(DisclosureViews):
         return self.agg(dict.fromkeys(listed, described), **options)
 
     @with_options
-    def value_counts(self, column: Hashable, sort: bool = True, **options: Unpack[Options]) -> pd.DataFrame:
-        """Noisy value counts: how many rows have each value of the public list ``keys``; the largest number first."""
+    def value_counts(
+        self, column: Hashable, sort: bool = True, *, normalize: bool = False, **options: Unpack[Options]
+    ) -> pd.DataFrame:
+        """Noisy value counts: how many rows have each value of the public list ``keys``; the largest number first.
+
+        ``normalize=True`` gives shares, which add up to 1.
+        """
         checked_flag("sort", sort)
-        table = self._counts("value_counts", column, options)
+        shares = MarginsAsked(normalize="all") if checked_flag("normalize", normalize) else NO_MARGINS
+        table = self._counts("value_counts", column, options, shares)
         return sorted_table(table) if sort else table
 
     @with_options
@@ -228,7 +240,7 @@ class Statistics(DisclosureViews):
         values: Hashable | None = None,
         aggfunc: Any = None,
         margins: Any = False,
-        normalize: str | bool | None = None,
+        normalize: str | bool | int | None = None,
         allot: Any = None,
         whole: bool | None = None,
         **options: Unpack[Options],
@@ -249,7 +261,8 @@ class Statistics(DisclosureViews):
             margins are measured apart and then adjusted to each other by least squares, which makes all of them more
             accurate, and makes them add up. Margins are about the rows whose keys are listed in all columns.
         normalize : {"index", "columns", "all"}, optional
-            Shares of counts or sums: of each row, of each column, or of all (also True, as in pandas).
+            Shares of counts or sums: of each row, of each column, or of all (also 0, 1 and True, as in pandas).
+            ``plot`` and ``show`` know their intervals.
         allot : {"cells", "even"} or dict from columns to share, optional
             What share of eps measures each table, as in ``{("region", "sex"): 0.6, ("region",): 0.4}``. Without it
             that follows from the number of keys: so that on average the tables have the least log noise.
@@ -264,13 +277,9 @@ class Statistics(DisclosureViews):
                     "without rules=, and for filters or numbers in the cells see output_rules()."
                 )
             return self.output_rules(index, columns, rules=rules)
-        by: list[Any] = [index, columns]
-        shares = {"index": [index], "columns": [columns], "all": "all", True: "all", False: None, None: None}
-        if not isinstance(normalize, str | bool | None) or normalize not in shares:
-            raise ParameterError(f'normalize can be "index", "columns" or "all", not {shown(normalize)}.')
-        if (values is None) != (aggfunc is None):
-            raise ParameterError('values= and aggfunc= belong together, as in values="hours", aggfunc="mean".')
-        tables = MarginsAsked(margins, allot, whole, shares[normalize])
+        by = checked_axes(index, columns)
+        tables = MarginsAsked(margins, allot, whole, shares_of(by, normalize))
+        check_cells(values, aggfunc)
         if values is None:
             return wide_table(self._counts("crosstab", by, options, tables))
         self._check_no_groups("crosstab", options)
@@ -314,15 +323,22 @@ class Statistics(DisclosureViews):
         judged = self._judged(lambda frame: judged_pair(frame, column, other, wanted, asked), asked)
         return answered(*judged, asked.asker(self._identity))
 
-    def _of_pairs(self, columns: list[Hashable], wanted: PairStatistic, options: Options) -> pd.DataFrame:
+    def _of_pairs(self, columns: Any, wanted: PairStatistic, options: Options) -> pd.DataFrame:
         asked = self._request(options)
-        pairs = paired(self._frame, columns, wanted)
+        pairs = paired(self._frame, self._listed(columns, asked), wanted)
 
         def lines(frame: pd.DataFrame) -> tuple[Line, ...]:
             checks = [partial(judged_pair, frame, one, other, wanted, asked) for one, other in pairs]
             return tuple(line for found in all_given(*checks) for line in found)
 
         return self._answers(lines, asked, pd.MultiIndex.from_tuples(pairs, names=["x", "y"]))
+
+    def _listed(self, columns: Any, asked: Request) -> list[Any]:
+        """One column or several, without any all that have bounds."""
+        if columns is not None:
+            return listed_columns(self._frame, columns)
+        with judging(self._frame, asked) as (frame, request):
+            return bounded_columns(frame, request)
 
     def _answers_of(
         self, column: Hashable, specs: Sequence[object], level: tuple[str, Sequence[Hashable]], options: Options

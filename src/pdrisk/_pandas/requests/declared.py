@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 NA_OF_R: Final = -(2**31)  # as reticulate hands over what is missing in whole numbers
+OF_R: Final = {np.dtype(np.int32): "Int32", np.dtype(np.int64): "Int64"}  # what it may be in, and who can hold NA
 
 BY_HAND = "declare"
 NOTHING = Declarations()
@@ -140,7 +141,9 @@ def declared(data: pd.DataFrame | pd.Series, column: Hashable) -> Known:
 
 
 def check_no_na_of_r(frame: pd.DataFrame, columns: Iterable[Hashable] | None = None) -> None:
-    """Refuse integers of 32 bits that hold R's NA as a number; for whoever holds the frame, since it looks at the data.
+    """Refuse integers that hold R's NA as a number; for whoever holds the frame, since it looks at the data.
+
+    R hands over 32 bits, and what does not go by way of numpy arrives with 64.
 
     Parameters
     ----------
@@ -156,13 +159,13 @@ def check_no_na_of_r(frame: pd.DataFrame, columns: Iterable[Hashable] | None = N
     said = declarations_of(frame)
     for column in frame.columns if columns is None else columns:
         series = frame.get(column)
-        if not isinstance(series, pd.Series) or series.dtype != np.int32 or NA_OF_R in (said.of(column).missing or ()):
+        if not isinstance(series, pd.Series) or series.dtype not in OF_R or NA_OF_R in (said.of(column).missing or ()):
             continue
         if len(series) and series.to_numpy().min() == NA_OF_R:
             raise ParameterError(
                 f"column {shown(column)} holds {NA_OF_R}, which is R's NA as a number: write "
-                f"frame[{column!r}] = frame[{column!r}].astype('Int32').replace({NA_OF_R}, pandas.NA), hand the data "
-                f"over by Arrow, or declare missing={{{column!r}: [{NA_OF_R}]}}."
+                f"frame[{column!r}] = frame[{column!r}].astype('{OF_R[series.dtype]}').replace({NA_OF_R}, pandas.NA), "
+                f"hand the data over by Arrow, or declare missing={{{column!r}: [{NA_OF_R}]}}."
             )
 
 

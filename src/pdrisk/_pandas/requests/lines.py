@@ -41,6 +41,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [
     "OTHER_NUMBERS",
+    "bounded_columns",
     "judged_lines",
     "judged_pair",
     "lines_of_columns",
@@ -58,7 +59,7 @@ MOST_COLUMNS = 1000  # named beyond those there are: the error names them
 def lines_of_request(frame: pd.DataFrame, asked: object, request: Request) -> tuple[Line, ...]:
     """The lines of ``agg``: a dict from column to one or several statistics, or statistics of all bounded columns."""
     if isinstance(asked, str | list):
-        asked = dict.fromkeys(_bounded(frame, request), asked)
+        asked = dict.fromkeys(bounded_columns(frame, request), asked)
     if not isinstance(asked, Mapping) or not asked:
         raise ColumnTypeError(
             'agg takes a dict from column to statistics, as in {"distance": ["mean", "median"]}, names, as in '
@@ -77,7 +78,7 @@ def lines_of_request(frame: pd.DataFrame, asked: object, request: Request) -> tu
     return tuple(line for lines in all_given(*checks) for line in lines)
 
 
-def _bounded(frame: pd.DataFrame, request: Request) -> list[Any]:
+def bounded_columns(frame: pd.DataFrame, request: Request) -> list[Any]:
     """The columns whose bounds are given or declared, in the order of the frame."""
     given = request.bounds if isinstance(request.bounds, Mapping) else {}
     for column in given:
@@ -90,7 +91,7 @@ def _bounded(frame: pd.DataFrame, request: Request) -> list[Any]:
     if not listed:
         raise ParameterError(
             "statistics without columns are those of all columns with bounds, and none has any: pass bounds=, a dict "
-            'from column to (lo, hi), or name the columns, as in {"distance": ["mean", "std"]}.'
+            'from column to (lo, hi), or name the columns, as in agg({"distance": ["mean", "std"]}).'
         )
     return listed
 

@@ -23,7 +23,11 @@ STEPS: Final = {
     "day": pd.DateOffset(days=1), "week": pd.DateOffset(weeks=1), "month": pd.DateOffset(months=1),
     "quarter": pd.DateOffset(months=3), "year": pd.DateOffset(years=1),
 }  # fmt: skip
-ALIASES: Final = {"D": "day", "W": "week", "MS": "month", "QS": "quarter", "YS": "year"}  # of pandas
+#: What pandas calls periods and their beginnings and ends.
+ALIASES: Final = {
+    **dict.fromkeys(("D", "d"), "day"), "W": "week", **dict.fromkeys(("M", "MS", "ME"), "month"),
+    **dict.fromkeys(("Q", "QS", "QE"), "quarter"), **dict.fromkeys(("Y", "YS", "YE"), "year"),
+}  # fmt: skip
 FORM: Final = (
     'bins of dates are "day", "week", "month", "quarter" or "year" with bounds=("2024-01-01", "2024-12-31"), or a list '
     'of edges, as in bins=["2024-01-01", "2024-07-01", "2025-01-01"]'

@@ -12,12 +12,12 @@ import pandas as pd
 
 from pdrisk._answer.releasing import Asker, Results
 from pdrisk._answer.tables.answer_table import intervals_of, one_answer
-from pdrisk._core.foreign import as_integer
+from pdrisk._core.foreign import as_integer, shown
 from pdrisk._core.statistics import Histogram
 from pdrisk._model.arguments import universe
 from pdrisk._model.asked_groups import Groups
 from pdrisk._model.columns import check_column, column_kind
-from pdrisk._model.kinds import DATE, TIME
+from pdrisk._model.kinds import DATE, TIME, ZONED
 from pdrisk._model.margins import ALL
 from pdrisk._model.nodes import Column
 from pdrisk._model.query import Query
@@ -52,7 +52,12 @@ def histogram(frame: pd.DataFrame, column: Hashable, bins: object, request: Requ
         raise ParameterError("hist takes no step=: it counts records, and its bins are given by their edges.")
     check_column(frame, column)
     asked: Histogram | DateBins
-    if (kind := column_kind(frame[column])) in (DATE, TIME):
+    if (kind := column_kind(frame[column])) == ZONED:
+        raise ColumnTypeError(
+            f"column {shown(column)} holds timestamps with a time zone, and days begin by a clock: take it off, "
+            f"as in df[{shown(column)}].dt.tz_localize(None)."
+        )
+    if kind in (DATE, TIME):
         own = request.bounds.get(column) if isinstance(request.bounds, Mapping) else request.bounds
         span, _ = interval_of_dates(frame, column, kind, own)
         asked, request = dates_in_bins(bins, span, given=own is not None), _without_bounds(column, request)
@@ -127,9 +132,9 @@ def _in_groups(
 
 def asked_bins(frame: pd.DataFrame, column: Hashable, bins: object, bounds: object) -> Histogram:
     """The edges of the bins: as given, or by dividing the bounds evenly."""
-    if isinstance(bins, bool | str | bytes | dict | set):
-        raise ColumnTypeError("bins is a number of bins, or a list of edges, as in bins=[0, 10, 100].")
     bins = as_integer(bins)
+    if isinstance(bins, bool | str | bytes | dict | set) or not isinstance(bins, int | np.integer | Iterable):
+        raise ColumnTypeError("bins is a whole number of bins, or a list of edges, as in bins=[0, 10, 100].")
     if isinstance(bounds, Mapping):
         bounds = bounds.get(column)
     if isinstance(bins, int | np.integer):
@@ -147,8 +152,6 @@ def asked_bins(frame: pd.DataFrame, column: Hashable, bins: object, bounds: obje
         return Histogram(tuple(edges.tolist()), clamps=True)
     if bounds is not None:
         raise ParameterError("edges say the range themselves: leave bounds out, or pass a number of bins.")
-    if not isinstance(bins, Iterable):
-        raise ColumnTypeError("bins is a number of bins, or a list of edges, as in bins=[0, 10, 100].")
     listed = list(islice(bins, MOST_BINS + 2))
     if not 2 <= len(listed) <= MOST_BINS + 1:
         raise ParameterError(f"bins must list 2 to {MOST_BINS + 1:,} edges.")

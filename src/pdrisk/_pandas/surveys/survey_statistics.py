@@ -43,7 +43,8 @@ class SurveyStatistics(Statistics):
 
         ``margins`` and ``allot`` as for ``crosstab``, ``normalize`` as for ``count``, ``sampling`` as for ``mean``.
         """
-        return self._estimate(column, "sum", options, sampling, MarginsAsked(margins, allot, normalize=normalize))
+        tables = MarginsAsked(margins, allot, normalize=None if normalize is False else normalize)
+        return self._estimate(column, "sum", options, sampling, tables)
 
     @with_options
     def mean(
@@ -82,6 +83,7 @@ class SurveyStatistics(Statistics):
         margins: Any = False,
         allot: Any = None,
         whole: bool | None = None,
+        normalize: Any = None,
         **options: Unpack[Options],
     ) -> pd.DataFrame:
         """Noisy histogram: the number of rows in each bin, indexed by the bins.
@@ -91,9 +93,11 @@ class SurveyStatistics(Statistics):
         and the last bin. Bins of dates are ``"day"``, ``"week"``, ``"month"``, ``"quarter"`` or ``"year"`` within
         ``bounds``, labelled by their first day, or a list of edges. With ``by`` each group of the public ``keys`` has
         its bins. ``margins=True`` adds the total, ``pdrisk.ALL``; ``allot`` and ``whole`` as for ``crosstab``:
-        ``allot="cells"`` moves empty bins to 0 without moving the total up.
+        ``allot="cells"`` moves empty bins to 0 without moving the total up. ``normalize=True`` gives shares of all, and
+        with a column of ``by`` shares in each of its groups.
         """
-        request = replace(self._request(options), tables=MarginsAsked(margins, allot, whole))
+        tables = MarginsAsked(margins, allot, whole, None if normalize is False else normalize)
+        request = replace(self._request(options), tables=tables)
         with judging(self._frame, request) as (frame, asked):
             return histogram(frame, column, bins, asked, request.asker(self._identity))
 

@@ -229,7 +229,8 @@ def joined_tables(first: JoinSide, second: JoinSide, on: object, how: object) ->
     if not first.people.columns:
         raise ParameterError(
             "join needs to know who a person is, since a row may match any number of others: make the Dataset with "
-            'person="pid", the column of their ids.'
+            'person="pid", the column of their ids. Of frames with a row for each person, merge a public one before, '
+            'with df.merge(codes, on="code", validate="many_to_one").'
         )
     _check_same_people(first, second)
     left, right = _begun(first), _alone(second)

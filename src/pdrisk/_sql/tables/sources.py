@@ -273,7 +273,7 @@ class Sources:
         first = path if isinstance(path, str) else path[0]
         columns = described(connection, f"SELECT * FROM {sql}", *file_failure(first))
         self._check_alike(connection, columns, () if isinstance(path, str) else path, partitions)
-        name = os.path.basename(str(asked_as).rstrip(os.sep) if partitions else first)
+        name = os.path.basename(os.path.normpath(str(asked_as)) if partitions else first)
         said = metadata(connection, path)
         declared = declared_in_file(said)
         meanings = meanings_in_files(connection, path, said, columns)

@@ -23,7 +23,7 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["NewTable", "place_of", "without_create"]
+__all__ = ["NewTable", "destination_of", "without_create"]
 
 NAME: Final = r'(?:"(?:[^"]|"")+"|\w+)'
 CREATE: Final = re.compile(
@@ -59,7 +59,7 @@ def without_create(query: Any) -> tuple[Any, NewTable | None]:
     return query[found.end() :], NewTable(found["words"], found["name"])
 
 
-class Place(Protocol):
+class Destination(Protocol):
     """Where tables are written to."""
 
     def check(self) -> None:
@@ -164,7 +164,7 @@ def _server_type(column: pd.Series) -> str:
     return "TIMESTAMP" if kind == DATE else "TEXT"
 
 
-def place_of(con: object, sources: Sources) -> Place | None:
+def destination_of(con: object, sources: Sources) -> Destination | None:
     """Where the tables that a call reads can be written to, too; None if nowhere."""
     server = server_of(con)
     if server is not None:
@@ -187,7 +187,7 @@ class NewTable:
     words: str
     name: str
 
-    def check(self, place: Place | None, curator: object) -> None:
+    def check(self, place: Destination | None, curator: object) -> None:
         """See that the table can be made, before anything is paid; nothing of it stays.
 
         Raises
@@ -212,7 +212,7 @@ class NewTable:
         if said := place.tried(self.words, self.name):
             raise ParameterError(f"the table cannot be made: {said}")
 
-    def write(self, place: Place | None, answer: pd.DataFrame) -> None:
+    def write(self, place: Destination | None, answer: pd.DataFrame) -> None:
         """Write the answer, with its label as a comment; if that fails there is a warning, for it is paid."""
         assert place is not None  # says `check`
         label = f"{MARK}\n{explain(answer, 'publication')}"

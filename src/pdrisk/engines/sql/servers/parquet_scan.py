@@ -53,4 +53,4 @@ def _files_of(path: str) -> tuple[str, ...] | None:
         pattern = path
     if found := tuple(sorted(glob.glob(pattern, recursive=True))):
         return found
-    raise ParameterError(f"there is no Parquet file in {os.path.basename(path.rstrip(os.sep))!r}: see the path.")
+    raise ParameterError(f"there is no Parquet file in {os.path.basename(os.path.normpath(path))!r}: see the path.")
