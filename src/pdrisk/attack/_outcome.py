@@ -92,7 +92,7 @@ class Outcome:
         `picture_text` is the same in signs and numbers.
         """
         title = _title(f"{self.name}: {self.question}")
-        figure = canvas(1.4 + LINE * len(title), "\n".join(title))
+        figure = canvas(1.55 + LINE * len(title), "\n".join(title))
         axes = styled(figure.subplots())
         _draw(axes, self, 0)
         axes.set_yticks([])
@@ -146,7 +146,7 @@ class Outcomes(tuple[Outcome, ...]):
         `picture_text` is the same in signs and numbers.
         """
         title = _title(self[0].question)
-        figure = canvas(0.8 + 0.3 * len(self) + LINE * len(title), "\n".join(title))
+        figure = canvas(0.95 + 0.3 * len(self) + LINE * len(title), "\n".join(title))
         axes = styled(figure.subplots())
         for at, each in enumerate(self):
             _draw(axes, each, at)
@@ -231,6 +231,6 @@ def _finished(axes: Axes, outcomes: tuple[Outcome, ...]) -> Any:
     axes.set_xlim(0, 1.02 * _top(outcomes))
     axes.set_ylim(*((len(outcomes) - 0.5, -0.5) if len(outcomes) > 1 else (-0.5, 0.5)))
     axes.set_xlabel(
-        f"{outcomes[0].measure}\ndot: achieved; thick line: claimed; thin line: guessing", labelpad=2, **WORDS
+        f"{outcomes[0].measure}\ndot: achieved; thick line: claimed;\nthin line: guessing", labelpad=2, **WORDS
     )
     return axes.figure

@@ -109,5 +109,9 @@ def selected(frame: pd.DataFrame, condition: str) -> Any:
     except Exception as error:  # noqa: BLE001 - pandas' own, of any kind
         raise ParameterError(f"the condition {condition!r} cannot be read: {type(error).__name__}.") from None
     if getattr(found, "dtype", None) != np.bool_ or len(found) != len(frame):
-        raise ParameterError(f"the condition {condition!r} does not say yes or no of each row.")
+        example = f"{condition} == 'yes'" if condition in frame.columns else "age > 40"
+        raise ParameterError(
+            f"the condition {condition!r} holds no truth values, yes or no of each row: compare it with something, as "
+            f'"{example}".'
+        )
     return found.to_numpy()

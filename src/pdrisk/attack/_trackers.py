@@ -186,6 +186,11 @@ def _of(found: Isolating, question: str, *, eps: Any, least: int, base: int, tri
     return found.outcomes(question, eps=eps, trials=checked_number("trials", trials, least=100), level=level, **checked)
 
 
+def _plain(value: Any) -> Any:
+    """A value of a frame as Python has it, which is how a query writes it."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _conditions(frame: pd.DataFrame, person: object) -> list[Filter]:
     if not isinstance(person, Mapping) or not person:
         raise ColumnTypeError('person is a dict from column to value, as in {"sex": "f", "age": 61}.')
@@ -193,7 +198,7 @@ def _conditions(frame: pd.DataFrame, person: object) -> list[Filter]:
         raise ParameterError(f"person has {len(person)} conditions: name the {MOST_CONDITIONS} that tell most.")
     if unknown := [column for column in person if column not in frame.columns]:
         raise UnknownColumnError(f"unknown column {shown(unknown[0])}.")
-    return [(f"{column} == {value!r}", (frame[column] == value).to_numpy()) for column, value in person.items()]
+    return [(f"{column} == {_plain(value)!r}", (frame[column] == value).to_numpy()) for column, value in person.items()]
 
 
 def _individual(conditions: list[Filter], least: int) -> tuple[list[Filter], tuple[int, ...]]:
@@ -225,7 +230,7 @@ def _general(
     for column in frame.columns:
         values = frame[column].value_counts()
         for value, times in values.head(MOST_VALUES).items():
-            found.append((min(int(times), len(frame) - int(times)), f"{column} == {value!r}", (column, value)))
+            found.append((min(int(times), len(frame) - int(times)), f"{column} == {_plain(value)!r}", (column, value)))
     size, name, place = max(found, key=lambda each: each[0])
     if size < 2 * least:
         raise ParameterError(

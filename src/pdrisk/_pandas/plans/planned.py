@@ -22,6 +22,7 @@ __all__ = ["BudgetPlan", "allotted"]
 
 FREE: Final = "sums of other answers"
 SCALINGS: Final = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
+SHOWN: Final = "{:.4g}".format
 GUESS: Final = Fraction(1)  # an eps, where none is needed
 STEPS: Final = 12  # by halves, of a scaling: within one part in a thousand
 WIDEST: Final = 1024.0
@@ -105,18 +106,20 @@ class BudgetPlan:
         within = self.limit is None or mu2 <= limit_of(Fraction(repr(self.limit)))
         return within and (self.eps_limit is None or eps <= Fraction(repr(self.eps_limit)))
 
-    def __repr__(self) -> str:
+    def _reached(self) -> str:
         reached = f"together: success {probability(self.success)}"
         reached += "" if self.limit is None else f" of at most {self.limit:g}"
         reached += f", eps {float(self.eps):g}" + ("" if self.eps_limit is None else f" of at most {self.eps_limit:g}")
-        shown = self.table.to_string(index=False, float_format="{:.4g}".format)
-        lines = [shown, reached, *self.missing]
+        lines = [reached, *self.missing]
         if self.missing and math.isfinite(self.noise_that_fits):
             lines.append(f"It fits with {self.noise_that_fits:g} times the noise that is wanted. See .frontier.")
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        return f"{self.table.to_string(index=False, float_format=SHOWN)}\n{self._reached()}"
+
     def _repr_html_(self) -> str:
-        return preformatted(repr(self))
+        return self.table.to_html(index=False, float_format=SHOWN, border=0) + preformatted(self._reached())
 
 
 def allotted(tables: Sequence[PlannedTable], success: Fraction | None, eps: Fraction | None) -> BudgetPlan:

@@ -136,5 +136,5 @@ def _column(array: Any) -> Any:
     kinds = {"i": pd.arrays.IntegerArray, "f": pd.arrays.FloatingArray, "b": pd.arrays.BooleanArray}
     if (kind := array.dtype.kind.replace("u", "i")) in kinds:
         return kinds[kind](values, mask)
-    values[mask] = None if kind == "O" else np.datetime64("NaT")
+    values[mask] = None if kind == "O" else np.array("NaT", dtype=values.dtype)
     return values
