@@ -56,16 +56,18 @@ class TestWords:
         assert eval(f"frame.dprisk{advice}", {"frame": frame}).index[0] in ("a", "b")
 
     def test_shares(self):
-        """What is written instead of normalize= runs; a cross table takes it as pandas does."""
+        """What is written instead of normalize= runs; counts and cross tables take it as pandas does."""
         frame = pd.DataFrame({"g": ["a", "b"] * 50, "h": [1, 1, 2, 2] * 25})
         with pytest.raises(TypeError, match="normalize") as said:
-            frame.dprisk.value_counts("g", normalize=True, eps=10**6, keys=["a", "b"])
+            frame.dprisk.nunique("g", normalize=True, eps=10**6)
         advice = (
             re.search(r"\.count\(.*\)", str(said.value))[0]
             .replace("eps=...", "eps=10**6")
             .replace("=...", "=['a', 'b']")
         )
         assert eval(f"frame.dprisk{advice}", {"frame": frame})["value"].tolist() == [0.5, 0.5]
+        shares = frame.dprisk.value_counts("g", normalize=True, eps=10**6, keys=["a", "b"])
+        assert shares["value"].tolist() == [0.5, 0.5]
         asked = {"eps": 10**6, "keys": {"g": ["a", "b"], "h": [1, 2]}}
         assert (frame.dprisk.crosstab("g", "h", normalize=True, **asked) == 0.25).all(axis=None)
         assert (frame.dprisk.crosstab("g", "h", normalize=False, **asked) == 25).all(axis=None)

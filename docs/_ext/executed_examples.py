@@ -101,7 +101,8 @@ class Run:
                 raise ExtensionError(f"{self.page}: {example.source} did not fail, but its page says so")
         finally:
             sys.displayhook = hook
-        for warning in dict.fromkeys(f"{each.category.__name__}: {each.message}" for each in warned):
+        own = [each for each in warned if each.category.__module__.startswith("pdrisk")]
+        for warning in dict.fromkeys(f"{each.category.__name__}: {each.message}" for each in own):
             yield Output("warning", warning)
         if printed.getvalue().strip():
             yield Output("text", printed.getvalue())
