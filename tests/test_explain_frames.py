@@ -257,3 +257,18 @@ class TestArithmeticOfTables:
             self.FRAME.dprisk.mean("x", risk=0.7, by="sex", keys=["f", "m"], bounds=(0, 9)),
         ):
             assert pdrisk.explain(table)
+
+    def test_a_crosstab_in_other_units(self):
+        """Per cent of shares, thousands of counts: their noise is not that which the table knows."""
+        frame = pd.DataFrame({"a": [0, 1] * 300, "b": [0, 0, 1] * 200})
+        keys = {"a": [0, 1], "b": [0, 1]}
+        shares = frame.dprisk.crosstab("a", "b", eps=1, keys=keys, normalize="index")
+        counts = frame.dprisk.crosstab("a", "b", eps=1, keys=keys, margins=True)
+        for table in (100 * shares, counts / 1000, (100 * shares).round(1), counts + 500):
+            for use in (pdrisk.plot, pdrisk.quality, pdrisk.rounded, pdrisk.show):
+                with pytest.raises(ParameterError, match="computed from others"):
+                    use(table)
+        with pytest.raises(ParameterError, match="computed from others"):
+            pdrisk.explain(100 * shares)
+        assert pdrisk.explain(shares) and pdrisk.quality(counts).shape == (3, 3)
+        assert len(pdrisk.plot(shares.round(2)).lines) > 0

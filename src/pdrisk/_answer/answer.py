@@ -220,11 +220,15 @@ class Answer:
 
     def check_unchanged(self, table: pd.DataFrame) -> None:
         """Refuse a table that was computed from others, whose ``attrs`` outlive arithmetic: its eps is no line's."""
-        if self.headings is not None or "eps" not in table:
-            return
-        found = table["eps"].to_numpy(dtype=np.float64, na_value=np.nan)
-        known = np.array([line.eps for line in self.lines])
-        if not (np.isnan(found) | np.isclose(found[:, None], known, rtol=1e-9, atol=0).any(axis=1)).all():
+        is_own = True
+        if self.headings is None and "eps" in table:
+            found = table["eps"].to_numpy(dtype=np.float64, na_value=np.nan)
+            known = np.array([line.eps for line in self.lines])
+            is_own = bool((np.isnan(found) | np.isclose(found[:, None], known, rtol=1e-9, atol=0).any(axis=1)).all())
+        elif self.share_of is not None and "value" not in table:  # a crosstab of shares, perhaps in per cent
+            shares = table.select_dtypes("number").to_numpy(dtype=np.float64, na_value=np.nan)
+            is_own = not (shares > 1 + 1e-6).any()
+        if not is_own:
             raise ParameterError(
                 "this table was computed from others, and costs and tells what they do together: pass each as pdrisk "
                 "returned it. Sums and differences of single releases explain themselves."

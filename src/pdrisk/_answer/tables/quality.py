@@ -17,7 +17,7 @@ from pdrisk._core.summary import FloatArray
 from pdrisk._model.plain import float_of, plain_number
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["DEVIATIONS", "bases", "deviations", "intervals", "quality", "rounded", "to_multiples"]
+__all__ = ["DEVIATIONS", "bases", "check_unscaled", "deviations", "intervals", "quality", "rounded", "to_multiples"]
 
 CLASSES: Final = ("A", "B", "C")
 DEVIATIONS: Final = 1.96  # of a normal variable in half of its 95 % interval
@@ -61,6 +61,7 @@ def quality(table: pd.DataFrame, limits: Sequence[float] = (0.1, 0.33)) -> pd.Se
     ['A', 'A', 'C']
     """
     good, fair = _limits(limits)
+    check_unscaled(table)
     values, low, high = intervals(table)
     size = np.abs(values)
     share = np.divide((high - low) / 2, size, out=np.full(values.shape, np.inf), where=size > 0)
@@ -148,6 +149,27 @@ def intervals(table: pd.DataFrame) -> tuple[FloatArray, FloatArray, FloatArray]:
     return table.to_numpy(dtype=np.float64, na_value=np.nan), low.reshape(shape), high.reshape(shape)
 
 
+def check_unscaled(table: pd.DataFrame) -> None:
+    """Refuse a crosstab that was computed from others, such as 100 times one: its numbers are not those of its noise.
+
+    Raises
+    ------
+    ParameterError
+        If a number lies outside of its interval, which no answer does.
+    """
+    try:
+        values, low, high = intervals(table)
+    except ParameterError:  # of a part, whose intervals are not known
+        return
+    slack = 1e-6 * np.maximum(np.abs(low), np.abs(high)) + 1e-9
+    if ((values < low - slack) | (values > high + slack)).any():
+        raise ParameterError(
+            "this table was computed from others, so that its noise is not that of its numbers: pass it as pdrisk "
+            "returned it. Of shares in per cent, plot the shares, and write "
+            "axes.xaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1))."
+        )
+
+
 def _check(table: pd.DataFrame) -> None:
     if not isinstance(table, pd.DataFrame):
         library = type(table).__module__.partition(".")[0].removeprefix("builtins")
@@ -170,6 +192,7 @@ def _no_intervals() -> ParameterError:
 
 def deviations(table: pd.DataFrame) -> FloatArray:
     """Standard deviations of the noise of all numbers, of the table's shape; NaN where they are not known."""
+    check_unscaled(table)
     values, low, high = intervals(table)
     half = (high - low).ravel() / 2
     found = np.where(np.isfinite(half), half, np.nan) / DEVIATIONS

@@ -12,7 +12,15 @@ import pandas as pd
 from pdrisk._answer.answer import NO_ANSWER, Answer
 from pdrisk._answer.publishing import public
 from pdrisk._answer.release import Release
-from pdrisk._answer.tables.quality import DEVIATIONS, bases, deviations, intervals, rounded, to_multiples
+from pdrisk._answer.tables.quality import (
+    DEVIATIONS,
+    bases,
+    check_unscaled,
+    deviations,
+    intervals,
+    rounded,
+    to_multiples,
+)
 from pdrisk._answer.tables.table_cells import is_of_sql, noisy_headings, with_keys, written_cells
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.summary import FloatArray
@@ -100,6 +108,7 @@ def _next(texts: Iterator[str], _: object) -> str:
 
 def _of_table(table: pd.DataFrame) -> tuple[pd.DataFrame, Looks]:
     """A table of one row for each number, or a crosstab: what may be published, and the looks of its columns."""
+    check_unscaled(table)
     values, low, high = intervals(table)
     own: Any = public(table)
     fitting = own

@@ -12,7 +12,7 @@ from pdrisk._answer.answer import NO_ANSWER, Answer
 from pdrisk._answer.arithmetic.combined import Combined, releases_of
 from pdrisk._answer.publishing import check_bounds
 from pdrisk._answer.release import Release
-from pdrisk._answer.tables.quality import DEVIATIONS, bases, deviations, intervals
+from pdrisk._answer.tables.quality import DEVIATIONS, bases, check_unscaled, deviations, intervals
 from pdrisk._core.summary import FloatArray
 from pdrisk._model.declared.attributes import ATTRIBUTE
 from pdrisk._model.plain import plain_label
@@ -95,6 +95,7 @@ def cells_of(answer: Any) -> PublishedCells:
     table = with_keys(table, known)
     if "value" in table:
         return _checked(known, _levels(table.index, known), *_ends(table), deviation=_noise(table))
+    check_unscaled(table)
     values = table.to_numpy(dtype=np.float64, na_value=np.nan)
     try:
         _, low, high = intervals(table)
