@@ -77,7 +77,8 @@ def page(rows: Sequence[Row], machine: str, size: int, pairs: int) -> str:
     ]
     own = [float(row["ratio"]) for words, row in cases if not words.startswith("OpenDP")]
     faster = sum(ratio < 1 for ratio in own)
-    short = f"""Speed is measured on ten million rows. Of {len(own)} calls of pdrisk, {faster} take less time than the plain call beside them; the middle
+    short = f"""Speed is measured on ten million rows.
+        Of {len(own)} calls of pdrisk, {faster} take less time than the plain call beside them; the middle
         one takes {statistics.median(own):.1f} times as long, the slowest {max(own):.0f} times.
         [All cases](benchmarks.csv) have milliseconds, targets and memory, too, and
         [what answers cost](engines.md#what-answers-cost) compares engines."""

@@ -258,6 +258,18 @@ class TestArithmeticOfTables:
         ):
             assert pdrisk.explain(table)
 
+    def test_values_of_others(self):
+        """A column that was put in the place of the answer's; a table that was rounded stays one."""
+        first, second, _ = self.tables()
+        own = first.copy()
+        own["value"] = first["value"] - second["value"]
+        for use in (pdrisk.explain, pdrisk.plot, pdrisk.quality):
+            with pytest.raises(ParameterError, match="computed from others"):
+                use(own)
+        third = self.FRAME.dprisk.mean("x", eps=1 / 3, by="sex", keys=["f", "m"], bounds=(0, 9))
+        for same in (third.round(2), third.round(3), third.astype("float32")):
+            assert pdrisk.explain(same) == pdrisk.explain(third)
+
     def test_a_crosstab_in_other_units(self):
         """Per cent of shares, thousands of counts: their noise is not that which the table knows."""
         frame = pd.DataFrame({"a": [0, 1] * 300, "b": [0, 0, 1] * 200})
@@ -268,7 +280,9 @@ class TestArithmeticOfTables:
             for use in (pdrisk.plot, pdrisk.quality, pdrisk.rounded, pdrisk.show):
                 with pytest.raises(ParameterError, match="computed from others"):
                     use(table)
-        with pytest.raises(ParameterError, match="computed from others"):
-            pdrisk.explain(100 * shares)
+        again = frame.dprisk.crosstab("a", "b", eps=1, keys=keys, margins=True)
+        for table in (100 * shares, counts / 1000, counts - again):
+            with pytest.raises(ParameterError, match="computed from others"):
+                pdrisk.explain(table)
         assert pdrisk.explain(shares) and pdrisk.quality(counts).shape == (3, 3)
         assert len(pdrisk.plot(shares.round(2)).lines) > 0

@@ -1,5 +1,6 @@
 """Public tables cost nothing: they list keys of groups, and whatever reads them alone is free."""
 
+import signal
 from contextlib import suppress
 
 import duckdb
@@ -11,6 +12,7 @@ import pdrisk
 from pdrisk._model.nodes import Call, Column, Constant
 from pdrisk._sql.expressions.allowed_functions import FUNCTIONS
 from pdrisk._sql.relations.rows_of_nobody import adds_nothing
+from pdrisk._sql.together import nobodys_query
 from pdrisk.errors import ParameterError
 from postgres_databases import connected, database, needs_server
 from test_people_neighbours import loss_between
@@ -484,8 +486,66 @@ class TestQueriesOfNobody:
         with pytest.raises((ParameterError, pdrisk.errors.UnknownColumnError)) as failed:
             pdrisk.sql(query.format(file=file), con, eps=1, public=["plans"])
         assert "7777" not in str(failed.value)
-        tables = "SELECT t.table_name FROM plans, duckdb_tables() t"
-        assert set(pdrisk.sql(tables, con, eps=1, public=["plans"])["table_name"]) == {"plans"}
+
+    def test_read_no_files_that_other_databases_write(self, tmp_path, monkeypatch):
+        """DuckDB lets a database read the folder of temporary files, where people of another one may stand."""
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / ".tmp").mkdir()
+        (tmp_path / ".tmp" / "spilled").write_text("7777")
+        for reading in ("read_blob('.tmp/*')", "read_text('.tmp/spilled')", "glob('.tmp/*')", "'.tmp/spilled'"):
+            with pytest.raises(ParameterError) as failed:
+                asked(f"SELECT * FROM plans, {reading} WHERE plan IN (SELECT plan FROM codes)")
+            assert "7777" not in str(failed.value)
+        for config in (nobodys_query.CLOSED, {}):
+            with duckdb.connect(":memory:", config=config) as own:
+                for lock in nobodys_query.LOCKS:
+                    own.execute(lock)
+                own.execute("SELECT current_setting('allowed_directories')")
+                assert (own.fetchone() == ([],)) == bool(config)
+
+    @pytest.mark.parametrize("spelling", ["CODES", '"Codes"', "main.codes", "main.Codes"])
+    def test_one_table_by_several_names(self, spelling):
+        con = duckdb.connect()
+        con.execute("CREATE TABLE codes AS SELECT 1 AS code")
+        query = f"SELECT * FROM codes a, {spelling} b WHERE a.code IN (SELECT code FROM codes)"
+        assert len(pdrisk.sql(query, con, eps=1, public=["codes"])) == 1
+
+    def test_settings_of_the_connection(self):
+        con = duckdb.connect()
+        con.execute("CREATE TABLE codes AS SELECT unnest([1, 2, NULL]) AS x; CREATE TABLE few AS SELECT 1 AS x")
+        con.execute("SET default_order = 'desc'; SET default_null_order = 'nulls_first'")
+        query = "SELECT x FROM codes WHERE x IS NULL OR x IN (SELECT x FROM codes) ORDER BY x"
+        found = pdrisk.sql(query, con, eps=1, public=["codes"])["x"].tolist()
+        assert [None if pd.isna(each) else each for each in found] == [row[0] for row in con.execute(query).fetchall()]
+        con.execute("CREATE MACRO upper(x) AS 'macro'; CREATE MACRO bit_length(x) AS 7")
+        for call in ("upper('a')", "x / 2"):
+            con.execute("SET integer_division = true")
+            with pytest.raises(ParameterError, match=r"macro|integer_division"):
+                pdrisk.sql(
+                    f"SELECT {call} FROM few WHERE x IN (SELECT x FROM codes)", con, eps=1, public=["codes", "few"]
+                )
+
+    def test_columns_that_are_not_read(self):
+        con = duckdb.connect()
+        con.execute("CREATE TABLE odd AS SELECT 'infinity'::DATE AS d, 1 AS k, NULL::DATE AS e")
+        query = "SELECT k FROM odd WHERE k IN (SELECT k FROM odd) AND d > DATE '2000-01-01'"
+        assert pdrisk.sql(query, con, eps=1, public=["odd"])["k"].tolist() == [1]
+
+    def test_may_be_interrupted(self):
+        class LateError(Exception):
+            pass
+
+        def late(*_):
+            raise LateError
+
+        before = signal.signal(signal.SIGALRM, late)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        try:
+            with pytest.raises(LateError):
+                asked("SELECT COUNT(*) FROM plans, range(100000000000) a, range(1000) b WHERE plan IN (SELECT 1)")
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
     def test_hold_what_the_table_holds(self):
         con = duckdb.connect()
@@ -510,7 +570,7 @@ class TestQueriesOfNobody:
 
     def test_fail_with_the_words_of_duckdb(self):
         with pytest.raises(ParameterError, match="DuckDB fails at this query over public tables: Conversion Error"):
-            asked("SELECT CAST(name AS INT) FROM plans ORDER BY plan LIMIT 1")
+            asked("SELECT CAST(name AS INT) FROM plans WHERE plan IN (SELECT plan FROM codes)")
 
     def test_with_people_are_paid(self):
         query = "SELECT name FROM plans WHERE plan IN (SELECT plan FROM people)"

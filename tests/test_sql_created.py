@@ -94,6 +94,24 @@ class TestRefused:
         assert tables(con) == ["people"]
         assert con.execute("SELECT count(*) FROM people").fetchone() == (2000,)
 
+    def test_a_name_that_ends_in_a_quote(self, con):
+        con.execute('CREATE TABLE "q""" AS SELECT 1 AS own')
+        with pytest.raises(ParameterError, match="that pdrisk did not write"):
+            pdrisk.sql('CREATE OR REPLACE TABLE "q""" AS ' + QUERY, con, **OPTIONS)
+        assert con.execute('FROM "q"""').fetchall() == [(1,)]
+
+    def test_words_in_comments(self, con):
+        pdrisk.sql("CREATE TABLE out AS " + QUERY, con, **OPTIONS)
+        with pytest.raises(ParameterError, match="already exists"):
+            pdrisk.sql("CREATE /* OR REPLACE later */ TABLE out AS " + QUERY, con, **OPTIONS)
+
+    def test_a_table_of_people_that_came_in_between(self, con, monkeypatch):
+        monkeypatch.setattr(NewTable, "check", lambda *_: None)
+        con.execute("CREATE TABLE out AS SELECT 1 AS own")
+        with pytest.warns(UserWarning, match="not written to out: there is a table out that pdrisk did not write"):
+            pdrisk.sql("CREATE OR REPLACE TABLE out AS " + QUERY, con, **OPTIONS)
+        assert con.execute("FROM out").fetchall() == [(1,)]
+
     def test_a_refused_select_makes_no_table(self, con):
         with pytest.raises(ParameterError):
             pdrisk.sql("CREATE TABLE out AS SELECT x FROM people", con, eps=1)
@@ -219,6 +237,39 @@ class TestOnPostgres:
             assert ledger.remaining().eps == 2
             assert con.execute("SELECT count(*) FROM people").fetchone() == (2000,)
         assert [row[2] for row in self.stored(url)[0]] == answer["n"].tolist()
+
+    def test_a_table_of_people_that_came_in_between(self, url, monkeypatch):
+        with connected(url) as con:
+            self.written(con)
+            monkeypatch.setattr(NewTable, "check", lambda *_: None)
+            con.execute("DROP TABLE out; CREATE TABLE out AS SELECT 1 AS own")
+            with pytest.warns(UserWarning, match="not written to out: there is a table out that pdrisk did not write"):
+                self.written(con, "CREATE OR REPLACE TABLE out AS ")
+            assert con.execute("SELECT * FROM out").fetchall() == [(1,)]
+            con.execute("DROP TABLE out")
+
+    def test_names_and_clients(self, url):
+        """Another encoding, rows as dicts, a name with a sign of parameters, one table in two schemas."""
+        import psycopg
+        from psycopg.rows import dict_row
+
+        with connected(url) as con:
+            for own in (psycopg.connect(url, client_encoding="latin1"), psycopg.connect(url, row_factory=dict_row)):
+                with own:
+                    for _ in range(2):
+                        self.written(own, 'CREATE OR REPLACE TABLE "ü 50%" AS ')
+            assert con.execute('SELECT count(*) FROM "ü 50%"', prepare=False).fetchone() == (6,)
+            con.execute("CREATE SCHEMA s; CREATE TABLE s.twice AS SELECT 1 AS own")
+            self.written(con, "CREATE OR REPLACE TABLE twice AS ")
+            con.execute("SET search_path = s, public")
+            for words in ("CREATE OR REPLACE TABLE twice AS ", "CREATE OR REPLACE TABLE s.twice AS "):
+                with pytest.raises(ParameterError, match="that pdrisk did not write"):
+                    self.written(con, words)
+            self.written(con, "CREATE OR REPLACE TEMP TABLE twice AS ")
+            assert con.execute("SELECT count(*) FROM public.twice").fetchone() == (6,)
+            assert con.execute("SELECT count(*) FROM s.twice").fetchone() == (1,)
+            with pytest.raises(ParameterError, match="the table cannot be made"):
+                self.written(con, "CREATE OR REPLACE TABLE other.public.x AS ")
 
     def test_a_temporary_one(self, url):
         with connected(url) as con:

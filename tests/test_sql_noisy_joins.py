@@ -320,3 +320,8 @@ class TestSetsOfPeople:
     def test_refused(self, query, why):
         with pytest.raises(ParameterError, match=why):
             ask(query, **self.OPTIONS)
+
+
+def test_noisy_keys_of_a_full_join_are_refused():
+    with pytest.raises(pdrisk.ParameterError, match="FULL JOIN USING n joins by noisy values"):
+        ask(f"WITH {N} SELECT n FROM n FULL JOIN (SELECT region AS n FROM names) q USING (n)")

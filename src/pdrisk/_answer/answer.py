@@ -26,6 +26,15 @@ from pdrisk.errors import NotPublicError, ParameterError
 __all__ = ["CLIP", "NO_ANSWER", "SAMPLING", "WEIGHT", "Answer"]
 
 
+def _within(table: pd.DataFrame) -> bool:
+    """Whether all values lie in their intervals, as those of an answer do, also where it was rounded a little."""
+    if not {"value", "low", "high"} <= set(table.columns):
+        return True
+    value, low, high = (table[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in ("value", "low", "high"))
+    slack = 0.5 * np.nan_to_num(high - low, posinf=0.0, neginf=0.0) + 1e-6 * np.maximum(np.abs(low), np.abs(high))
+    return not ((value < low - slack) | (value > high + slack)).any()
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One release: everything that was answered, and paid for, together. All of it may be published.
@@ -224,7 +233,9 @@ class Answer:
         if self.headings is None and "eps" in table:
             found = table["eps"].to_numpy(dtype=np.float64, na_value=np.nan)
             known = np.array([line.eps for line in self.lines])
-            is_own = bool((np.isnan(found) | np.isclose(found[:, None], known, rtol=1e-9, atol=0).any(axis=1)).all())
+            known = np.unique([known, *(np.round(known, digits) for digits in range(1, 9))])  # of a rounded table
+            near = np.isclose(found[:, None], known[known > 0], rtol=1e-6, atol=0).any(axis=1)
+            is_own = bool((np.isnan(found) | near).all()) and _within(table)
         elif self.share_of is not None and "value" not in table:  # a crosstab of shares, perhaps in per cent
             shares = table.select_dtypes("number").to_numpy(dtype=np.float64, na_value=np.nan)
             is_own = not (shares > 1 + 1e-6).any()

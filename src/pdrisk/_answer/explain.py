@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -104,6 +105,7 @@ def explain(
     if said is None:
         raise ParameterError(NO_ANSWER)
     said.check_unchanged(table)
+    import_module("pdrisk._answer.tables.quality").check_unscaled(table)  # later: tables import their explanations
     is_curators = isinstance(audience, str) and audience == "curator" and not said.delta
     exposed = _most_exposed(said, table) if is_curators else ()
     return explained(said, audience, so_far, language, prior=prior, exposed=exposed)

@@ -25,7 +25,6 @@ from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.query import eps_for
 from pdrisk._pandas.requests.objects import advising
 from pdrisk._sql.dataset.dataset_tables import check_one_or_other, public_tables
-from pdrisk._sql.noisy.ends import has_ends
 from pdrisk._sql.noisy.layers import Layered
 from pdrisk._sql.noisy.weighted_means import no_weights
 from pdrisk._sql.select.judge import judged, layers_of
@@ -41,13 +40,12 @@ from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.no_select import too_deep
 from pdrisk._sql.text.scalars import Scalars
 from pdrisk._sql.together.created import destination_of, without_create
-from pdrisk._sql.together.merged_answers import of_nobody
+from pdrisk._sql.together.merged_answers import is_made_of_several, of_nobody
 from pdrisk._sql.together.nobodys_query import rows_of_nobody
 from pdrisk._sql.together.noisy_table import answer_table
 from pdrisk._sql.together.preview import checked_size, previewed, without_explain
 from pdrisk._sql.together.selected import warn_of_selected
 from pdrisk._sql.together.several import Share, planned
-from pdrisk._sql.together.stacked import Statement
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 
 if TYPE_CHECKING:
@@ -247,8 +245,7 @@ def sql(
 @contextmanager
 def sources_of(con: Any, named: Mapping[str, Any], schema: object, public: frozenset[str]) -> Iterator[Sources]:
     """Sources that a call may read while its connection is open; fails as `connected` and `of_connection` do."""
-    elsewhere = of_connection(con, named, schema, public)
-    if elsewhere is not None:
+    if (elsewhere := of_connection(con, named, schema, public)) is not None:
         with closing(elsewhere):
             yield elsewhere
         return
@@ -317,20 +314,23 @@ def answered(
                     "attacker may be right by it."
                 )
             eps = asked_epsilon(None, None, None, success)
-        if (rows := rows_of_nobody(bare, params, sources)) is not None:
-            return previewed((), ledger, size) if is_preview else of_nobody(rows)
         all_given(partial(_check_eps_given, keys, eps), partial(check_delta_given, keys, delta))
-        with advising(*frames if sources.by_declarations else (), asked=bare if isinstance(bare, str) else ""):
-            plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
-            if success is not None and plan.queries:
-                eps = eps_for(success, [each.query for each in plan.queries])
+        try:
+            with advising(*frames if sources.by_declarations else (), asked=bare if isinstance(bare, str) else ""):
                 plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
+                if success is not None and plan.queries:
+                    eps = eps_for(success, [each.query for each in plan.queries])
+                    plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
+        except ParameterError:
+            if (rows := rows_of_nobody(bare, params, sources, runs=not is_preview)) is None:
+                raise
+            return previewed((), ledger, size) if is_preview else of_nobody(rows)
         check_units([each.query.unit for each in plan.queries])
         warn_of_selected(plan.statements)
         if is_preview:
             return previewed(plan.statements, ledger, size)
         last = plan.statements[-1]
-        if _is_made_of_several(last, risk_columns) and (risk_columns or measured or curator is True):
+        if is_made_of_several(last, risk_columns) and (risk_columns or measured or curator is True):
             raise ParameterError(
                 "risk columns belong to single noisy values, and a row of this answer is made of several: leave out "
                 "risk_columns, measured and curator, or ask for the inner SELECT alone."
@@ -366,13 +366,6 @@ def answered(
     finally:
         sources.close()
     raise too_deep()
-
-
-def _is_made_of_several(last: Statement, risk_columns: object) -> bool:
-    """Whether a row of the answer combines several noisy ones, and has no interval of its own that was asked for."""
-    if not isinstance(last, Judged):
-        return True
-    return last.merges and not (risk_columns and has_ends(last.layers[-1]))
 
 
 def _check_eps_given(keys: object, eps: object) -> None:

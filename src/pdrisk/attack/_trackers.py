@@ -188,7 +188,8 @@ def _of(found: Isolating, question: str, *, eps: Any, least: int, base: int, tri
 
 def _plain(value: Any) -> Any:
     """A value of a frame as Python has it, which is how a query writes it."""
-    return value.item() if isinstance(value, np.generic) else value
+    is_time = isinstance(value, np.datetime64 | np.timedelta64)  # of nanoseconds Python has none
+    return value.item() if isinstance(value, np.generic) and not is_time else value
 
 
 def _conditions(frame: pd.DataFrame, person: object) -> list[Filter]:

@@ -26,7 +26,7 @@ def _closed_database() -> DuckDBPyConnection:
     import duckdb
 
     settings: dict[str, str | bool | int | float | list[str]] = {
-        "enable_external_access": "false", "threads": 1, "lock_configuration": "true",
+        "enable_external_access": "false", "threads": 1, "temp_directory": "", "lock_configuration": "true",
     }  # fmt: skip
     return duckdb.connect(":memory:", config=settings)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -13,7 +12,6 @@ import pandas as pd
 from pdrisk._answer.explain import explain
 from pdrisk._model.kinds import DATE, NUMBER
 from pdrisk._model.rowwise.families import family
-from pdrisk._sql.syntax.pieces import quoted
 from pdrisk._sql.tables.postgres_table import connected, server_of
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.together.preview import GAP
@@ -27,7 +25,7 @@ __all__ = ["NewTable", "destination_of", "without_create"]
 
 NAME: Final = r'(?:"(?:[^"]|"")+"|\w+)'
 CREATE: Final = re.compile(
-    rf"{GAP}*(?P<words>CREATE{GAP}+(?:OR{GAP}+REPLACE{GAP}+)?(?:TEMP(?:ORARY)?{GAP}+)?TABLE){GAP}+"
+    rf"{GAP}*CREATE{GAP}+(?P<replace>OR{GAP}+REPLACE{GAP}+)?(?P<temporary>TEMP(?:ORARY)?{GAP}+)?TABLE{GAP}+"
     rf"(?P<unless>IF{GAP}+NOT{GAP}+EXISTS{GAP}+)?(?P<name>{NAME}(?:\.{NAME}){{0,2}}){GAP}+AS(?={GAP}|\()(?!{GAP}*EXPLAIN\b)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -37,10 +35,9 @@ OF_OTHERS: Final = (
     "SELECT count(*) FROM duckdb_tables() WHERE lower(table_name) = ? AND NOT starts_with(coalesce(comment, ''), ?)"
 )
 OF_OTHERS_ON_SERVER: Final = """
-SELECT count(*) FROM pg_catalog.pg_class AS c WHERE c.oid = pg_catalog.to_regclass(%s)
-AND NOT pg_catalog.starts_with(coalesce(pg_catalog.obj_description(c.oid, 'pg_class'), ''), %s)
+SELECT pg_catalog.starts_with(coalesce(pg_catalog.obj_description(c.oid, 'pg_class'), ''), %s)
+FROM pg_catalog.pg_class AS c WHERE c.oid = pg_catalog.to_regclass(%s)
 """
-REPLACE: Final = re.compile(rf"OR{GAP}+REPLACE{GAP}+", re.IGNORECASE | re.DOTALL)
 
 
 def without_create(query: Any) -> tuple[Any, NewTable | None]:
@@ -56,7 +53,7 @@ def without_create(query: Any) -> tuple[Any, NewTable | None]:
         return query, None
     if found["unless"]:
         raise ParameterError("IF NOT EXISTS may leave out what was paid for: write CREATE TABLE or CREATE OR REPLACE.")
-    return query[found.end() :], NewTable(found["words"], found["name"])
+    return query[found.end() :], NewTable(found["name"], bool(found["replace"]), bool(found["temporary"]))
 
 
 class Destination(Protocol):
@@ -65,14 +62,8 @@ class Destination(Protocol):
     def check(self) -> None:
         """Refuse a connection that nothing may be written to now."""
 
-    def has_of_others(self, name: str) -> bool:
-        """Whether there is a table of this name that pdrisk did not write."""
-
-    def tried(self, words: str, name: str) -> str:
-        """What is said against making the table, which does not stay; "" if nothing."""
-
-    def written(self, words: str, name: str, answer: pd.DataFrame, label: str) -> str:
-        """Write the table; what is said against it, "" if nothing."""
+    def made(self, table: NewTable, answer: pd.DataFrame, label: str, *, stays: bool) -> str:
+        """Write the table, or see whether it could be; what is said against it, "" if nothing."""
 
 
 @dataclass(frozen=True)
@@ -84,33 +75,25 @@ class OnDuckDB:
     def check(self) -> None:
         check_committed(self.connection)
 
-    def has_of_others(self, name: str) -> bool:
-        own = re.findall(NAME, name)[-1].strip('"').replace('""', '"')
-        return bool(asked(self.connection, OF_OTHERS, [own.lower(), MARK])[0][0])
-
-    def tried(self, words: str, name: str) -> str:
-        return self._failure([f"{words} {name} (probe INTEGER)"], "ROLLBACK")
-
-    def written(self, words: str, name: str, answer: pd.DataFrame, label: str) -> str:
-        comment = label.replace("'", "''")
-        self.connection.register(ANSWER, answer)
-        try:
-            return self._failure(
-                [f"{words} {name} AS SELECT * FROM {ANSWER}", f"COMMENT ON TABLE {name} IS '{comment}'"], "COMMIT"
-            )
-        finally:
-            self.connection.unregister(ANSWER)
-
-    def _failure(self, statements: Sequence[str], end: str) -> str:
+    def made(self, table: NewTable, answer: pd.DataFrame, label: str, *, stays: bool) -> str:
         import duckdb
 
+        comment, own = label.replace("'", "''"), re.findall(NAME, table.name)[-1]
+        own = own[1:-1].replace('""', '"') if own.startswith('"') else own
+        self.connection.register(ANSWER, answer)
         try:
             self.connection.execute("BEGIN")
-            for each in (*statements, end):
-                self.connection.execute(each)
+            if table.replaces and asked(self.connection, OF_OTHERS, [own.lower(), MARK])[0][0]:
+                self.connection.execute("ROLLBACK")
+                return table.of_others
+            self.connection.execute(f"{table.words} {table.name} AS SELECT * FROM {ANSWER}")
+            self.connection.execute(f"COMMENT ON TABLE {table.name} IS '{comment}'")
+            self.connection.execute("COMMIT" if stays else "ROLLBACK")
         except duckdb.Error as error:
             self.connection.execute("ROLLBACK")
             return str(error).splitlines()[0]
+        finally:
+            self.connection.unregister(ANSWER)
         return ""
 
 
@@ -124,34 +107,42 @@ class OnServer:
         with connected(self.server):
             pass
 
-    def has_of_others(self, name: str) -> bool:
-        with connected(self.server) as connection, connection.transaction(force_rollback=True):
-            ((number,),) = connection.execute(OF_OTHERS_ON_SERVER, [name, MARK]).fetchall()
-        return bool(number)
-
-    def tried(self, words: str, name: str) -> str:
-        return self._failure(words, name, pd.DataFrame({"probe": [0]}), "", stays=False)
-
-    def written(self, words: str, name: str, answer: pd.DataFrame, label: str) -> str:
-        return self._failure(words, name, answer, label, stays=True)
-
-    def _failure(self, words: str, name: str, rows: pd.DataFrame, label: str, *, stays: bool) -> str:
+    def made(self, table: NewTable, answer: pd.DataFrame, label: str, *, stays: bool) -> str:
         import psycopg
 
-        plain = REPLACE.sub("", words)
-        columns = ", ".join(f"{quoted(str(name))} {_server_type(rows[name])}" for name in rows.columns)
-        values = [[None if pd.isna(each) else each for each in row] for row in rows.astype(object).to_numpy().tolist()]
+        rows = answer.astype(object).to_numpy().tolist()
+        values = [[None if pd.isna(each) else each for each in row] for row in rows]
         try:
             with connected(self.server) as connection, connection.transaction(force_rollback=not stays):
-                if plain != words:
-                    connection.execute(f"DROP TABLE IF EXISTS {name}".encode())
-                connection.execute(f"{plain} {name} ({columns})".encode())
-                places = ", ".join(["%s"] * len(rows.columns))
-                connection.cursor().executemany(f"INSERT INTO {name} VALUES ({places})".encode(), values)
-                comment = psycopg.sql.SQL("COMMENT ON TABLE {} IS {}")
-                connection.execute(comment.format(psycopg.sql.SQL(name), psycopg.sql.Literal(label)))
+                return self._made(connection, table, answer, values, label)
         except psycopg.Error as error:
             return next(iter(str(error).splitlines()), type(error).__name__)
+
+    @staticmethod
+    def _made(connection: Any, table: NewTable, answer: pd.DataFrame, values: list[list[Any]], label: str) -> str:
+        from psycopg import Cursor
+        from psycopg.rows import tuple_row
+        from psycopg.sql import SQL, Identifier, Literal
+
+        cursor = Cursor(connection, row_factory=tuple_row)
+        full = table.name
+        if len(re.findall(NAME, full)) == 1:  # else another schema's table might be dropped than is made
+            (schema,) = cursor.execute("SELECT pg_catalog.quote_ident(pg_catalog.current_schema())").fetchone() or (
+                None,
+            )
+            schema = "pg_temp" if table.temporary else schema
+            full = full if schema is None else f"{schema}.{full}"
+        if table.replaces and cursor.execute(OF_OTHERS_ON_SERVER, [MARK, full]).fetchone() is not None:
+            cursor.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(SQL(full)))
+            if cursor.execute(OF_OTHERS_ON_SERVER, [MARK, full]).fetchone() != (True,):
+                return table.of_others
+            cursor.execute(SQL("DROP TABLE {}").format(SQL(full)))
+        columns = [SQL(f"{{}} {_server_type(answer[name])}").format(Identifier(str(name))) for name in answer.columns]
+        words = SQL("CREATE TEMP TABLE {} ({})" if table.temporary else "CREATE TABLE {} ({})")
+        cursor.execute(words.format(SQL(full), SQL(", ").join(columns)))
+        places = SQL(", ").join([SQL("%s")] * len(columns))
+        cursor.executemany(SQL("INSERT INTO {} VALUES ({})").format(SQL(full.replace("%", "%%")), places), values)
+        cursor.execute(SQL("COMMENT ON TABLE {} IS {}").format(SQL(full), Literal(label)))
         return ""
 
 
@@ -178,14 +169,28 @@ class NewTable:
 
     Attributes
     ----------
-    words : str
-        CREATE TABLE as it is written, with OR REPLACE and TEMP.
     name : str
-        Its name, likewise.
+        As it is written, with its schema.
+    replaces, temporary : bool
+        Whether OR REPLACE and TEMP are written.
     """
 
-    words: str
     name: str
+    replaces: bool
+    temporary: bool
+
+    @property
+    def words(self) -> str:
+        """What stands before the name."""
+        return f"CREATE {'OR REPLACE ' * self.replaces}{'TEMP ' * self.temporary}TABLE"
+
+    @property
+    def of_others(self) -> str:
+        """What is said where there is such a table already, by others."""
+        return (
+            f"there is a table {self.name} that pdrisk did not write, and people's data are not replaced: choose "
+            "another name, or DROP it first."
+        )
 
     def check(self, place: Destination | None, curator: object) -> None:
         """See that the table can be made, before anything is paid; nothing of it stays.
@@ -204,19 +209,14 @@ class NewTable:
                 "alone and write the answer with to_parquet or to_sql."
             )
         place.check()
-        if REPLACE.search(self.words) and place.has_of_others(self.name):
-            raise ParameterError(
-                f"there is a table {self.name} that pdrisk did not write, and people's data are not replaced: choose "
-                "another name, or DROP it first."
-            )
-        if said := place.tried(self.words, self.name):
-            raise ParameterError(f"the table cannot be made: {said}")
+        if said := place.made(self, pd.DataFrame({"probe": [0]}), "", stays=False):
+            raise ParameterError(said if said == self.of_others else f"the table cannot be made: {said}")
 
     def write(self, place: Destination | None, answer: pd.DataFrame) -> None:
         """Write the answer, with its label as a comment; if that fails there is a warning, for it is paid."""
         assert place is not None  # says `check`
         label = f"{MARK}\n{explain(answer, 'publication')}"
-        if said := place.written(self.words, self.name, answer, label):
+        if said := place.made(self, answer, label, stays=True):
             warnings.warn(
                 f"the answer was paid and is returned, but not written to {self.name}: {said}",
                 UserWarning,

@@ -12,9 +12,12 @@ import pandas as pd
 from pdrisk._answer.answer import Answer
 from pdrisk._core.risks.gaussian_dp import root, squared
 from pdrisk._model.declared.attributes import PUBLIC_ROWS
+from pdrisk._sql.noisy.ends import has_ends
+from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.syntax.headings import unique
+from pdrisk._sql.together.stacked import Statement
 
-__all__ = ["merged", "of_nobody"]
+__all__ = ["is_made_of_several", "merged", "of_nobody"]
 
 
 def of_nobody(answer: pd.DataFrame) -> pd.DataFrame:
@@ -86,3 +89,10 @@ def _keys_from(every: Sequence[Answer]) -> str | None:
     """Source of the groups, if it is the data or a column's categories anywhere."""
     said = [each.keys_from for each in every if each.keys_from is not None]
     return next((word for word in ("data", "categories") if word in said), next(iter(said), None))
+
+
+def is_made_of_several(last: Statement, risk_columns: object) -> bool:
+    """Whether a row of the answer combines several noisy ones, and has no interval of its own that was asked for."""
+    if not isinstance(last, Judged):
+        return True
+    return last.merges and not (risk_columns and has_ends(last.layers[-1]))

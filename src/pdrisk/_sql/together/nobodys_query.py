@@ -1,4 +1,4 @@
-"""Query over public tables alone, which is DuckDB's own business: it runs in a database that holds nothing else."""
+"""Query over public tables alone that pdrisk does not understand: DuckDB runs it where nothing else is."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from pdrisk._model.kinds import ZONED
 from pdrisk._sql.relations.from_clause import public_table
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.headings import unique
-from pdrisk._sql.syntax.pieces import kind_of_type, lowered, quoted
+from pdrisk._sql.syntax.pieces import kind_of_type, lowered, quoted, written_constant
 from pdrisk._sql.syntax.tree import Table
 from pdrisk._sql.tables.clients import plain_text
 from pdrisk._sql.tables.compiled_sources import compiled
 from pdrisk._sql.tables.server_sources import SourcesElsewhere
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
+from pdrisk.engines.sql.servers.duckdb_engine import fetched, run_there
 from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -30,20 +31,38 @@ __all__ = ["rows_of_nobody"]
 #: Types whose values numpy's arrays hold exactly; others go as text.
 PLAIN: Final = {
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT",
-    "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP",
+    "DOUBLE", "VARCHAR", "TIMESTAMP",
 }  # fmt: skip
+#: Functions in FROM that make rows of their arguments alone.
+OF_ARGUMENTS: Final = {"range", "generate_series", "unnest"}
+#: Without a folder for what does not fit into memory: DuckDB lets every query read there, and other databases of this
+#: process, with people in them, write theirs.
+CLOSED: Final[dict[str, Any]] = {"threads": 1, "temp_directory": "", "memory_limit": "2GB"}
+LOCKS: Final = (
+    "SET enable_external_access = false", "SET python_enable_replacements = false", "SET lock_configuration = true",
+)  # fmt: skip
+HONOURED: Final = ("default_order", "default_null_order", "TimeZone")
 
 
-def rows_of_nobody(query: object, params: object, sources: Sources) -> pd.DataFrame | None:
-    """Answer to a query that reads no table of people; None if it reads one, or none at all.
+def rows_of_nobody(query: object, params: object, sources: Sources, *, runs: bool = True) -> pd.DataFrame | None:
+    """Answer to a query over public tables alone that pdrisk does not understand; None if it names anything else.
 
-    The query runs whole on copies of the public tables, in a database of its own without files, settings or Python's
-    variables. So nothing that it calls or names can reach people, and no part of it has to be understood.
+    The query runs whole on copies of the public tables, in a database of its own without files, temporary files,
+    people, macros or Python's variables. So nothing that it calls or names can reach people, and no part of it has to
+    be understood.
+
+    Parameters
+    ----------
+    query, params : object
+        As they were passed.
+    sources : Sources
+    runs : bool
+        Otherwise it is only looked at, for a preview, and the answer is empty.
 
     Raises
     ------
     ParameterError
-        If DuckDB fails at it.
+        If DuckDB fails at it, or a setting or macro of the connection gives it another meaning.
     """
     if isinstance(sources, SourcesElsewhere) or not sources.public or not isinstance(query, str):
         return None  # of other engines' words and tables
@@ -51,23 +70,26 @@ def rows_of_nobody(query: object, params: object, sources: Sources) -> pd.DataFr
     tree = json.loads(workspace.serialized(text))
     if tree["error"] or len(tree["statements"]) != 1:
         return None
-    with_names = {lowered(name) for name in _names_of_with(tree)}
-    tables = {}
-    for path in dict.fromkeys(_named(tree)):
+    objects = list(_objects(tree))
+    functions = {str(each["function_name"]).lower() for each in objects if each.get("function_name")}
+    in_from = [each.get("function", {}) for each in objects if each.get("type") == "TABLE_FUNCTION"]
+    if any(str(each.get("function_name", "")).lower() not in OF_ARGUMENTS for each in in_from):
+        return None
+    names_of_with = {lowered(cte["key"]) for each in objects for cte in each.get("cte_map", {}).get("map", ())}
+    tables: dict[tuple[str, ...], Source] = {}
+    for path in dict.fromkeys(map(_path, filter(lambda each: each.get("type") == "BASE_TABLE", objects))):
         found = public_table(Table(path, "", ()), sources)
         if found is not None:
-            tables[path] = found.source
-        elif len(path) != 1 or lowered(path[0]) not in with_names:
+            tables.setdefault(tuple(map(lowered, path[path[0].lower() == "main" and len(path) > 1 :])), found.source)
+        elif len(path) != 1 or lowered(path[0]) not in names_of_with:
             return None
-    if (
-        not tables
-        or max(map(len, tables)) > 2
-        or any(kind_of_type(each) == ZONED for source in tables.values() for each in source.columns.values())
-    ):
+    kinds = {kind_of_type(each) for source in tables.values() for each in source.columns.values()}
+    of_database = {path[0] for path in tables if len(path) > 1} & {"temp", "system", "pg_catalog"}
+    if not tables or max(map(len, tables)) > 2 or of_database or ZONED in kinds:
         return None
     if sources.connection is not None:
-        sources.settings.check(frozenset(), sources.known)
-    return _answer(text, values, tables)
+        sources.settings.check(functions, sources.known)
+    return _answer(text if runs else f"EXPLAIN {text}", values, tables, sources)
 
 
 def _objects(tree: Any) -> Iterator[dict[str, Any]]:
@@ -78,37 +100,33 @@ def _objects(tree: Any) -> Iterator[dict[str, Any]]:
         yield from _objects(value)
 
 
-def _named(tree: Any) -> Iterator[tuple[str, ...]]:
-    """Paths of all tables that a tree names, names of WITH among them."""
-    for each in _objects(tree):
-        if each.get("type") == "BASE_TABLE":
-            yield tuple(filter(None, (each.get("catalog_name"), each.get("schema_name"), each["table_name"])))
+def _path(table: dict[str, Any]) -> tuple[str, ...]:
+    """Catalog, schema and name of a table, as far as they are written."""
+    return tuple(filter(None, (table.get("catalog_name"), table.get("schema_name"), table["table_name"])))
 
 
-def _names_of_with(tree: Any) -> Iterator[str]:
-    for each in _objects(tree):
-        yield from (cte["key"] for cte in each.get("cte_map", {}).get("map", ()))
-
-
-def _answer(text: str, values: Any, tables: dict[tuple[str, ...], Source]) -> pd.DataFrame | None:
-    """What DuckDB answers; None if the query reads something else."""
+def _answer(text: str, values: Any, tables: dict[tuple[str, ...], Source], sources: Sources) -> pd.DataFrame | None:
+    """What DuckDB answers; None if the query reads something else, or a table cannot be copied."""
     import duckdb
 
-    with duckdb.connect(":memory:", config={"threads": 1}) as own:
-        for path, source in tables.items():
-            _copy(own, path, source)
-        own.execute("SET enable_external_access = false; SET python_enable_replacements = false")
-        own.execute("SET lock_configuration = true")
+    with duckdb.connect(":memory:", config=CLOSED) as own:
         try:
-            answer = own.execute(text, values)
-            headings = unique([name for name, *_ in answer.description])
-            rows = answer.df()
-        except (duckdb.BinderException, duckdb.CatalogException):
+            for path, source in tables.items():
+                _copy(own, path, source)
+        except duckdb.Error:
+            return None
+        for name in HONOURED if sources.connection is not None else ():
+            own.execute(f"SET {name} = {written_constant(sources.settings[name])}")
+        for lock in LOCKS:
+            own.execute(lock)
+        try:
+            described, rows = run_there(own, text, values, lambda result: (result.description, result.df()))
+        except (duckdb.BinderException, duckdb.CatalogException, duckdb.PermissionException):
             return None
         except duckdb.Error as error:
             failure = str(error).splitlines()[0]
         else:
-            rows.columns = pd.Index(headings, dtype=object)
+            rows.columns = pd.Index(unique([name for name, *_ in described]), dtype=object)
             return rows
     raise ParameterError(f"DuckDB fails at this query over public tables: {failure}")
 
@@ -118,13 +136,12 @@ def _copy(own: DuckDBPyConnection, path: tuple[str, ...], source: Source) -> Non
     table, _ = compiled(source)
     names = {quoted(name): kind for name, kind in source.columns.items()}
     read = (name if kind in PLAIN else f"CAST({name} AS VARCHAR) AS {name}" for name, kind in names.items())
-    arrays = source.connection.execute(f"SELECT {', '.join(read)} FROM {table.source}").fetchnumpy()
+    arrays = fetched(source.connection, f"SELECT {', '.join(read)} FROM {table.source}", [])
     own.register("copied", pd.DataFrame({name: _column(array) for name, array in arrays.items()}))
     typed = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in names.items())
-    target = ".".join(map(quoted, path))
     if len(path) > 1:
         own.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(path[0])}")
-    own.execute(f"CREATE TABLE {target} AS SELECT {typed} FROM copied")
+    own.execute(f"CREATE TABLE {'.'.join(map(quoted, path))} AS SELECT {typed} FROM copied")
     own.unregister("copied")
 
 

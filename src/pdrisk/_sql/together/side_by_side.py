@@ -93,8 +93,13 @@ class SideBySide:
                 one, other = (each.named(name) for each in scopes)
                 pair = Values((("one", one), ("other", other)), (), {}, settings)
                 equal.append(truth(text(Operation("==", both), pair), "USING").condition)
+                if item.how == "FULL" and (one.uncut or other.uncut):
+                    raise ParameterError(
+                        f"FULL JOIN USING {name} joins by noisy values, of which no column is the key: write ON."
+                    )
                 merged = text(Operation("coalesce", both), pair) if item.how == "FULL" else one
-                first.append((name, other if item.how == "RIGHT" else merged))
+                label = next(label for label, _ in left.visible if lowered(label) == lowered(name))
+                first.append((label, other if item.how == "RIGHT" else merged))
             on = " AND ".join(equal)
             rest = [each for each in visible if lowered(each[0]) not in common]
             visible = (*first, *rest)

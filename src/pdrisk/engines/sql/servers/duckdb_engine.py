@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from _thread import start_new_thread
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,19 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["asked", "check_committed", "fetched"]
+__all__ = ["asked", "check_committed", "fetched", "run_there"]
 
 ASKING = threading.Lock()
 
 
 def fetched(connection: DuckDBPyConnection, sql: str, values: list[Any]) -> Columns:
-    """The columns of an answer.
+    """The columns of an answer, as `run_there` runs the statement."""
+    found: Columns = run_there(connection, sql, values, lambda result: result.fetchnumpy())
+    return found
+
+
+def run_there(connection: DuckDBPyConnection, sql: str, values: Any, read: Callable[[DuckDBPyConnection], Any]) -> Any:
+    """What ``read`` takes from the result of a statement.
 
     DuckDB lets signal handlers run while it works, and says no more of what one raised than that there was something,
     be it Ctrl-C or a timeout. So the thread in which handlers run only waits, and what they raise comes out there.
@@ -28,8 +35,8 @@ def fetched(connection: DuckDBPyConnection, sql: str, values: list[Any]) -> Colu
     import duckdb
 
     if threading.current_thread() is not threading.main_thread():
-        return connection.execute(sql, values).fetchnumpy()
-    found: list[Columns] = []
+        return read(connection.execute(sql, values))
+    found: list[Any] = []
     failed: list[BaseException] = []
     begun, ended = threading.Lock(), threading.Lock()
     ended.acquire()
@@ -37,7 +44,7 @@ def fetched(connection: DuckDBPyConnection, sql: str, values: list[Any]) -> Colu
     def work() -> None:
         if begun.acquire(blocking=False):  # else nobody waits for it any more
             try:
-                found.append(connection.execute(sql, values).fetchnumpy())
+                found.append(read(connection.execute(sql, values)))
             except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
                 failed.append(error)
             ended.release()
