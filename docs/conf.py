@@ -55,6 +55,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "pdrisk"
 html_static_path = ["_static"]
 html_css_files = ["pdrisk.css"]
+html_js_files = ["search.js"]
 html_search_scorer = str(HERE / "_static" / "scorer.js")
 html_copy_source = False
 html_show_sourcelink = False

@@ -1,6 +1,6 @@
 // Order of the search's results: pages whose title, a question, has the words that were asked for, and pages for people
 // who ask before those for people who prove, build or compare.
-const LAST = new Set(["architecture", "numbers", "reproducing", "benchmarks", "reference/options"]);
+const LAST = new Set(["architecture", "numbers", "reproducing", "reference/api", "reference/options"]);
 const ASKED = (new URLSearchParams(window.location.search).get("q") || "").toLowerCase().match(/[a-z]{3,}/g) || [];
 var Scorer = {
   score: ([page, title, anchor, descr, score]) => {
