@@ -54,6 +54,8 @@ def has(package: str) -> bool:
     if shutil.which("Rscript") is None:
         return False
     probe = f'if (!requireNamespace("{package}", quietly = TRUE)) quit(status = 1)'
+    if package == "reticulate":  # older ones do not start newer Pythons
+        probe += '\nreticulate::py_run_string("import pdrisk")'
     if package == "nanoarrow":
         probe += '\nlibrary(reticulate); if (!py_module_available("nanoarrow")) quit(status = 1)'
     own = {"RETICULATE_PYTHON": sys.executable, "RETICULATE_USE_MANAGED_VENV": "no"}
@@ -66,9 +68,10 @@ def has(package: str) -> bool:
 @pytest.fixture(scope="module", autouse=True)
 def _r():
     if not has("reticulate"):
+        missing = "no R with a reticulate for this Python: apt-get install r-base-core r-cran-reticulate"
         if os.environ.get("PDRISK_NEEDS_R"):
-            pytest.fail("no R with reticulate: apt-get install r-base-core r-cran-reticulate")
-        pytest.skip("no R with reticulate: apt-get install r-base-core r-cran-reticulate")
+            pytest.fail(missing)
+        pytest.skip(missing)
 
 
 @pytest.fixture(scope="module")
