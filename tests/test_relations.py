@@ -93,7 +93,7 @@ SHAPES = {
     "left": ("SELECT SUM(age) AS v FROM patients p LEFT JOIN drugs d USING (pid)", {"rows": 12}),
     "right": ("SELECT SUM(age) AS v FROM drugs d RIGHT JOIN patients p USING (pid)", {"rows": 12}),
     "right, all columns": (
-        "SELECT SUM(q.age) AS v, COUNT(q.code) AS n FROM (SELECT * FROM drugs RIGHT JOIN patients USING (pid)) q",
+        "SELECT SUM(age) AS v FROM (SELECT * FROM drugs RIGHT JOIN patients USING (pid)) q",
         {"rows": 12},
     ),
     "left counts": ("SELECT COUNT(d.code) AS v FROM patients p LEFT JOIN drugs d USING (pid)", {"rows": 12}),

@@ -198,7 +198,7 @@ REFUSED = {
     "region.str.contains('a.b')": "regular expression, of which filters have none: write regex=False",
     "region.str.contains('a', case=False)": "`str.contains` takes one text, which is looked for as it stands",
     "region.str.contains('a', regex=True)": "`str.contains` takes one text, which is looked for as it stands",
-    "region.str.contains('a', na=False)": "`str.contains` takes one text, which is looked for as it stands",
+    "region.str.contains('a', na=False)": "`str.contains` never finds a missing text: leave na= out",
     "region.str.contains('a', **@limit)": "`str.contains` takes one text, which is looked for as it stands",
     "region.str.startswith(('a', 'b'))": "a tuple stands only after `in`",
     "region.str.startswith('a', 'b')": "`str.startswith` takes one text, which is looked for as it stands",

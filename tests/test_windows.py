@@ -46,7 +46,7 @@ warnings.filterwarnings("error", category=EncodingWarning, module=r"pdrisk(\\.|$
 @pytest.fixture
 def windows(monkeypatch):
     """Files as on Windows: what is open is neither replaced nor removed, and there is no fcntl."""
-    for module in (_atomic_file, secrets_file, _cli):
+    for module in (_atomic_file, _cli):
         monkeypatch.setattr(module, "sys", SimpleNamespace(**(vars(sys) | vars(WINDOWS))))
     monkeypatch.delattr(_atomic_file, "fcntl")
     monkeypatch.delattr(os, "O_NOFOLLOW")

@@ -16,13 +16,19 @@ from pdrisk.errors import ParameterError
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["check_folder", "part_of", "remove_leftovers", "write_whole"]
+__all__ = ["check_folder", "name_once", "part_of", "remove_leftovers", "write_whole"]
 
 #: Beside ``name`` stand ``.name.<token>.part``, which is being written, and ``.name.<token>.lock``, which says that
 #: somebody does: its process holds it as long as it lives.
 LOCK = re.compile(r"\..+\.[0-9a-f]{16}\.lock", re.DOTALL)
 PATIENCE = 2.0  # seconds in which others may close a file that is to be replaced
 _HELD: set[str] = set()  # names of locks of this process, which some file systems would give it twice
+
+
+def name_once(part: Path, path: Path) -> None:
+    """Give a finished file its name; of two processes the first one's stays, and the other gets a FileExistsError."""
+    # Windows renames over no other file, and does it too where a file cannot have two names.
+    (os.rename if sys.platform == "win32" else os.link)(part, path)
 
 
 def write_whole(path: Path, write: Callable[[Path], object], mode: int = 0o600) -> Path:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import sys
 from contextlib import suppress
 from pathlib import Path
 
-from pdrisk._atomic_file import part_of, remove_leftovers
+from pdrisk._atomic_file import name_once, part_of, remove_leftovers
 from pdrisk.errors import LedgerError
 
 __all__ = ["VARIABLE", "secret"]
@@ -50,8 +49,7 @@ def _kept(path: Path) -> bytes:
         # Whole or not at all, and of two processes the first one's.
         with part_of(path) as part, suppress(FileExistsError):
             part.write_bytes(secrets.token_bytes(SIZE))
-            # Windows renames over no other file, and does it too where a file cannot have two names.
-            (os.rename if sys.platform == "win32" else os.link)(part, path)
+            name_once(part, path)
     return path.read_bytes()
 
 
