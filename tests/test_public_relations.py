@@ -572,6 +572,10 @@ class TestQueriesOfNobody:
         with pytest.raises(ParameterError, match="DuckDB fails at this query over public tables: Conversion Error"):
             asked("SELECT CAST(name AS INT) FROM plans WHERE plan IN (SELECT plan FROM codes)")
 
+    def test_a_misspelt_column_is_named(self):
+        with pytest.raises(ParameterError, match=r"fails at this query over public tables: Binder Error.*nmae"):
+            asked("SELECT nmae FROM plans WHERE plan IN (SELECT plan FROM codes)")
+
     def test_with_people_are_paid(self):
         query = "SELECT name FROM plans WHERE plan IN (SELECT plan FROM people)"
         with pytest.raises(ParameterError, match="over noisy values are refused"):

@@ -121,7 +121,7 @@ def _answer(text: str, values: Any, tables: dict[tuple[str, ...], Source], sourc
             own.execute(lock)
         try:
             described, rows = run_there(own, text, values, lambda result: (result.description, result.df()))
-        except (duckdb.BinderException, duckdb.CatalogException, duckdb.PermissionException):
+        except (duckdb.CatalogException, duckdb.PermissionException):
             return None
         except duckdb.Error as error:
             failure = str(error).splitlines()[0]
