@@ -82,7 +82,9 @@ class TestEveryMechanism:
     def test_none_is_left_out(self):
         frame = pd.DataFrame({"x": [1.0, 2.0]})
         release = frame.dprisk.mean("x", eps=1, bounds=BOUNDS, neighbours="replace-one")
-        assert {name for *_, name, _ in QUESTIONS.values()} | {release.mechanism} == set(MECHANISMS)
+        # Correlations of several columns are tables: `test_foreign_auditor` has the best attack on their noise.
+        attacked = {name for *_, name, _ in QUESTIONS.values()} | {release.mechanism, "k_norm_products"}
+        assert attacked == set(MECHANISMS)
         assert release.attack(level=SURE).verdict == "reached"
 
     @pytest.mark.whole

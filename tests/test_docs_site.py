@@ -1,10 +1,18 @@
 """The site of the documentation: every page has its place and one question, and the reference says all the code has."""
 
 import ast
+import html
 import importlib.util
+import json
 import re
+import shutil
+import subprocess
 import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -17,6 +25,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 MADE = {"examples/index", "reference/options"}  # by the build
 UNLISTED = {"architecture"}  # for those who change the code: linked from CONTRIBUTING.md, found by the search
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 pytestmark = pytest.mark.skipif(not (DOCS / "conf.py").is_file(), reason="built from a clone of the repository")
 
@@ -192,3 +201,123 @@ ValueError: ...
         errors = pytest.importorskip("sphinx.errors")
         with pytest.raises(errors.ExtensionError):
             extension("executed_examples").executed("page", page, tmp_path)
+
+
+NAMES = """# Which functions are there?
+
+```{eval-rst}
+.. py:function:: df.dprisk.mean
+.. py:class:: pdrisk.Ledger
+
+   .. py:property:: table
+.. py:function:: pdrisk.attack.ledger
+.. py:class:: pdrisk._answer.combined.Combined
+
+   .. py:method:: explain
+```
+"""
+WRITTEN_NAMES = ["ledger", "Ledger", "mean", "dprisk.mean(", "table", "explain"]
+QUESTIONS = {  # what people typed, and the page that they looked for
+    "several visits per patient": "people",
+    "NaN in column": "schemas",
+    "weighted mean survey weights": "surveys",
+    "income limits min max": "schemas",
+    "choose bounds": "schemas",
+    "quarterly report same data": "ledger",
+    "save budget between sessions": "ledger",
+    "postgres group by count": "engines",
+    "error list of categories": "groups",
+    "negative count": "releases",
+    "ethics board explain": "explaining",
+    "margin of error": "releases",
+    "use from R": "r",
+    "check table small cells": "disclosure",
+    "finished table counts csv": "disclosure",
+    "parquet too big memory": "tables",
+    "install without internet": "install",
+    "chart error bars excel": "releases",
+    "delete a person": "ledger",
+    "how much noise": "mechanisms",
+}
+ASKING = f"""<pre id="found"></pre><script>
+const results = (query) => Search._performSearch(...Search._parseQuery(query)).reverse();
+addEventListener("load", () => {{
+  const found = {json.dumps([*QUESTIONS, *WRITTEN_NAMES])}.map((query) => [query, results(query)]);
+  document.getElementById("found").textContent = JSON.stringify(Object.fromEntries(found));
+}});
+</script></body>"""
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A server of files that logs nothing."""
+
+    def log_message(self, *told):
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The address of a site of the pages as they are written, with a few names in place of the reference."""
+    pytest.importorskip("sphinx")
+    pytest.importorskip("myst_parser")
+    folder = tmp_path_factory.mktemp("search")
+    for name, text in {**written(), "reference/api": NAMES}.items():
+        path = folder / "docs" / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    told = [f"-Dhtml_search_scorer={DOCS / '_static' / 'search.js'}", "-Dextensions=myst_parser"]
+    made = [sys.executable, "-m", "sphinx", "-Q", "-C", *told, folder / "docs", folder / "site"]
+    subprocess.run(made, timeout=300, check=True)
+    search = (folder / "site" / "search.html").read_text(encoding="utf-8")
+    (folder / "site" / "questions.html").write_text(search.replace("</body>", ASKING), encoding="utf-8")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder / "site"))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def opened(address, folder):
+    """A page as Chromium has it once its scripts have run without a complaint."""
+    done = subprocess.run(
+        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+         "--disable-component-update", f"--user-data-dir={folder}", "--virtual-time-budget=8000", "--enable-logging=stderr", "--dump-dom", address],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def found(site, tmp_path_factory):
+    """The results of all questions and names, best first."""
+    page = opened(f"{site}/questions.html", tmp_path_factory.mktemp("browser"))
+    return json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', page)[1]))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium to search with")
+class TestSearch:
+    """The search ranks pages by the words they have; none has to have all of them."""
+
+    def test_questions(self, found):
+        """The page that answers is among the first three, and of most questions the first."""
+        ranks = {query: [page for page, *_ in found[query]].index(page) + 1 for query, page in QUESTIONS.items()}
+        assert {query: rank for query, rank in ranks.items() if rank > 3} == {}
+        assert sum(rank == 1 for rank in ranks.values()) >= 0.8 * len(ranks)
+
+    def test_names(self, found):
+        """The reference comes first for a name, once, and last for words; private modules are not shown."""
+        first = {query: results[0][1] for query, results in found.items()}
+        assert (first["ledger"], first["Ledger"]) == ("pdrisk.Ledger", "pdrisk.Ledger")
+        assert (first["mean"], first["dprisk.mean("]) == ("df.dprisk.mean", "df.dprisk.mean")
+        assert found["ledger"][1][0] == "ledger" and found["ledger"][-1][1] == "pdrisk.attack.ledger"
+        assert found["table"][-1][1] == "pdrisk.Ledger.table"  # nobody means a property by this
+        assert found["explain"][0][0] == "explaining" and found["explain"][-1][1] == "Combined.explain"
+
+    def test_what_is_shown(self, site, tmp_path):
+        """Below a result stands the part of the page, or of its section, that has the words."""
+        page = opened(f"{site}/search.html?q={quote('nonsensical quarterly report')}", tmp_path)
+        first = re.search(r'<ul[^>]*class="search".*?</li>', page, flags=re.DOTALL)[0]
+        assert 'href="ledger.html#the-next-session-and-next-quarter-s-report"' in first
+        assert "quarter" in re.search(r'class="context">(.*?)</p>', first, flags=re.DOTALL)[1]

@@ -15,12 +15,15 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from correlated import repeated, summarised
 from pdrisk._answer import releasing
 from pdrisk._answer.answer import Answer
+from pdrisk._core.lattice import PLACES
+from pdrisk._core.pairs import CorrAmong
 from pdrisk._core.replaced import MeanOfSize
 from pdrisk._core.statistics import Mean
 from pdrisk._core.surveys.second_moments import SecondMoments
-from pdrisk._core.universe import Universe
+from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._mechanisms import MECHANISMS, calibrated, discrete_laplace
 from pdrisk.attack._worlds import draws_of, summary_of
 
@@ -69,6 +72,23 @@ def drawn(name, statistic, bounds):
     def ask(records, draws, eps):
         mechanism = calibrated(name, statistic, Universe(*bounds), Fraction(eps))
         table = pd.DataFrame(draws_of(mechanism, summary_of(mechanism, [records]), draws).reshape(-1, draws).T)
+        table.attrs = {"mechanism": mechanism.name}
+        return table
+
+    return ask
+
+
+def correlated(worlds):
+    """How much farther draws are from the one world than from the other: the best test of noise of the largest norm."""
+
+    def ask(records, draws, eps):
+        mechanism = calibrated(
+            "k_norm_products", CorrAmong(0, 1, 3), Rectangle(LO, HI, Universe(LO, HI)), Fraction(eps)
+        )
+        found = [summarised(copies(each, 1)[["x", "y", "w"]] / HI * PLACES) for each in (records, *worlds)]
+        drawn = mechanism.draw(repeated(found[0], draws))
+        far = [np.abs(drawn - mechanism.exact(each)).max(axis=0) for each in found[1:]]
+        table = pd.DataFrame({"farther": far[0] - far[1]})
         table.attrs = {"mechanism": mechanism.name}
         return table
 
@@ -140,6 +160,7 @@ QUESTIONS = {
     "mean": Question(grouped("mean", "x", **ONE), ALONE, "two_sums"),
     "variance": Question(grouped("var", "x", **ONE), ABOVE, "bernstein"),
     "covariance": Question(grouped("cov", "x", "y", bounds=BOTH), ABOVE, "bernstein_products"),
+    "correlations of several columns": Question(correlated(MORE), MORE, "k_norm_products"),
     "maximum": Question(grouped("max", "x", **ONE), above(*[LO] * 8, *[5.0] * 4, HI), "exponential"),
     "median": Question(grouped("median", "x", **ONE), MORE, "exponential"),
     "median, interval": Question(grouped("median", "x", interval=True, **ONE), MORE, "exponential_interval"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import pdrisk
 from pdrisk._core.lattice import PLACES, Lattice
 from pdrisk._core.order import Max, Median, Quantile
-from pdrisk._core.pairs import Corr
+from pdrisk._core.pairs import Corr, CorrAmong
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Sum, WholeSum
 from pdrisk._core.summary import Summary
@@ -394,7 +394,7 @@ class TestSuccess:
             "geometric": Count(), "bernstein": Var(), "exponential_interval": Median(), "two_stage": Mean(n_at_least=9),
             "approximate_quantiles": deciles[4], "bernstein_products": Corr(), "exponential": Median(),
             "weighted_exponential": WeightedMedian(), "weighted_exponential_interval": WeightedMedian(),
-            "noisy_moments": SecondMoments(),
+            "noisy_moments": SecondMoments(), "k_norm_products": CorrAmong(0, 1, 3),
         }.get(name, Mean())  # fmt: skip
         for eps in (0.01, 1, 5):
             mechanism = calibrated(name, statistic, Universe(0.0, 1.0), Fraction(eps), deciles)

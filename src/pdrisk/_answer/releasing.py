@@ -305,6 +305,9 @@ def drawn(query: Query, mechanisms: Sequence[Mechanism], summaries: Sequence[Sum
             parts = _mechanisms_of_margins(query, lead, mechanisms[lead].universe)
             result.append(drawn_margins(query.margins, _places(query), parts, summary, drawn_once))
             continue
+        if mechanisms[lead].is_of_all_lines:
+            lines = zip(summaries, query.releases, strict=True)
+            summary = replace(summary, together=tuple(own for own, at in lines if at == query.releases[lead]))
         noisy = drawn_once(mechanisms[lead], summary)
         if (least := rules.least_group_of(line)) is not None:
             if line.people not in sizes:

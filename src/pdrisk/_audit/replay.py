@@ -29,6 +29,7 @@ from pdrisk._mechanisms.clipped_sums import ClippedSums
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval
+from pdrisk._mechanisms.k_norm_products import KNormProducts
 from pdrisk._mechanisms.noise.entropy import Words
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
@@ -193,6 +194,8 @@ def _compared(first: Draw, mechanism: Mechanism, summary: Summary) -> float | No
             if isinstance(mechanism, ExponentialInterval):
                 return mechanism.joint.loss(*cells)
             return _loss_of_choice(mechanism._choice, *cells)
+        if isinstance(mechanism, KNormProducts):
+            return mechanism.loss_between(first.summary, summary)
         if not isinstance(mechanism, ClippedSums):
             return None
         lower, upper = (int(each) for each in first.drawn[2:, 0])  # the same for all groups

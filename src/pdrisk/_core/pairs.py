@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
 
-__all__ = ["Corr", "Cov", "Moments", "OfTwoColumns", "PairStatistic", "Slope"]
+__all__ = ["Corr", "CorrAmong", "Cov", "Moments", "OfTwoColumns", "PairStatistic", "Slope"]
 
 VARIES = 2.0**-26  # of the squared width: a column of smaller variance counts as constant, as rounding may have made it
 
@@ -196,6 +197,28 @@ class Corr(PairStatistic):
         varies = (moments.n > 0) & (moments.var > VARIES) & (moments.other_var > VARIES)
         spread = np.sqrt(np.where(varies, moments.var, 1.0)) * np.sqrt(np.where(varies, moments.other_var, 1.0))
         return np.where(varies, np.clip(moments.cov / spread, -1.0, 1.0), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CorrAmong(Corr):
+    """The correlation of two columns among several, over the records that have values in all of them.
+
+    Parameters
+    ----------
+    first, second : int
+        Which of the columns they are, counted from 0, the first one before the second.
+    columns : int
+        How many there are, 3 or more.
+    """
+
+    first: int
+    second: int
+    columns: int
+
+    @classmethod
+    def all_of(cls, columns: int) -> list[CorrAmong]:
+        """Those of every two of so many columns."""
+        return [cls(*pair, columns) for pair in combinations(range(columns), 2)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,6 +209,8 @@ class Summary:
         Of people who may have several records: what single ones have, for curators.
     offered : ndarray of int64, shape (G,)
         Of people of whom not all rows count: how many records there would be if all did.
+    together : tuple of Summary
+        Of several lines with one draw that have columns of their own: the summaries of all, in their order.
     """
 
     n: NDArray[np.int64]
@@ -232,6 +234,7 @@ class Summary:
     size_sums: SizeSums | None = None
     contributions: ExtremeContributions | None = None
     offered: IntArray | None = None
+    together: tuple[Summary, ...] = ()
 
     @property
     def is_small(self) -> bool:

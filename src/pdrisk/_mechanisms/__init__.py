@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pdrisk._core.foreign import shown
 from pdrisk._core.order import Max, Min, Quantile
-from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.pairs import CorrAmong, PairStatistic
 from pdrisk._core.replaced import OfSize
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Mean, Statistic, WholeStatistic
@@ -23,6 +23,7 @@ from pdrisk._mechanisms.clipped_sums import ClippedSums
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk._mechanisms.geometric import Geometric
+from pdrisk._mechanisms.k_norm_products import KNormProducts
 from pdrisk._mechanisms.laplace import Laplace
 from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 from pdrisk._mechanisms.noisy_moments import NoisyMoments
@@ -55,6 +56,7 @@ MECHANISMS: Final[dict[str, type[Mechanism]]] = {
         TwoSums,
         Bernstein,
         BernsteinProducts,
+        KNormProducts,
         Exponential,
         ExponentialInterval,
         OneSum,
@@ -73,6 +75,7 @@ ACCURATE: Final[tuple[tuple[Any, type[Mechanism]], ...]] = (
     (OfSize, OneSum),
     (Mean, TwoSums),
     (Var, Bernstein),
+    (CorrAmong, KNormProducts),
     (PairStatistic, BernsteinProducts),
     (WeightedSpread, WeightedBernstein),
     (WeightedMoment, WeightedTwoSums),

@@ -57,6 +57,7 @@ class Mechanism(ABC):
 
     name: ClassVar[str]
     noise: ClassVar[str]  # its name in words, for labels
+    is_of_all_lines: ClassVar[bool] = False  # whether its draw is about the records of all lines of a release
     is_even: ClassVar[bool] = False  # whether every record, whatever its value, bears a loss of eps
 
     @classmethod

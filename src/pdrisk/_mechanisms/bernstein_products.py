@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pdrisk._core.lattice import LARGEST_PLACES, PLACES, PlaceGrid
-from pdrisk._core.pairs import VARIES, Corr, Cov, Moments, PairStatistic
+from pdrisk._core.pairs import VARIES, Corr, CorrAmong, Cov, Moments, PairStatistic
 from pdrisk._core.risks.gaussian_dp import mu_of_laplace, on_lattice
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Summary
@@ -31,7 +31,9 @@ ROUNDED = 32 / PLACES  # of the parts of two records together: six are rounded d
 FEWER = 1 + 2.0**-10  # a number of records where n / (n - 1) is at its largest, 2
 WAYS = np.array([[0, -0.5, -0.5, 0.5, 0.5], [0, -0.5, 0.5, -0.5, 0.5]])  # in which both means may be off
 TINY = 1e-12  # of a variance
-FEWEST = 8.0  # records times eps, below which noisy sums say nothing of their own error
+FEWEST = 8.0  # see `BernsteinProducts.fewest`
+
+Critical = Callable[[FloatArray, float], FloatArray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class BernsteinProducts(Mechanism):
 
     @classmethod
     def answers(cls, statistic: Statistic) -> bool:
-        return isinstance(statistic, PairStatistic)
+        return isinstance(statistic, PairStatistic) and not isinstance(statistic, CorrAmong)
 
     def check(self) -> None:
         super(BernsteinProducts, self).check()
@@ -83,13 +85,13 @@ class BernsteinProducts(Mechanism):
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
         """Ends from the first-order influence of the noises, widened where that is not all.
 
-        The whole range where the noisy number of records is below `FEWEST` scales of noise, and for a ratio where the
+        The whole range where the noisy number of records is below `fewest` scales of noise, and for a ratio where the
         variance below is not surely there. docs/mechanisms.md has the coverage.
         """
         moments = self._moments(drawn)
         size = moments.n * float(self.eps)
-        unknown = size < FEWEST
-        found = _Reach.of(moments, np.where(unknown, 1.0, size), level)
+        unknown = size < self.fewest
+        found = _Reach.of(moments, np.where(unknown, 1.0, size), level, self.critical)
         value = self.value(drawn)
         if isinstance(self.statistic, Cov):
             low, high = self._of_cov(self.statistic, found)
@@ -102,7 +104,16 @@ class BernsteinProducts(Mechanism):
         high = np.where(unknown, most, np.clip(high, value, most))
         return low, high
 
-    def law(self, drawn: Drawn) -> Law:
+    @property
+    def fewest(self) -> float:
+        """Records times eps, below which the noisy sums say nothing of their own error."""
+        return FEWEST
+
+    def critical(self, influences: FloatArray, level: float) -> FloatArray:
+        """Bound that the noise of the sums, weighted by these, keeps with probability ``level``, in units of 1/eps."""
+        return critical_of_sum(influences, level)
+
+    def law(self, drawn: Drawn) -> Law | None:
         return Law(len(drawn), Fraction(1, PLACES), 1 / self.eps)
 
     def _of_cov(self, statistic: Cov, found: _Reach) -> tuple[FloatArray, FloatArray]:
@@ -157,6 +168,8 @@ class _Reach:
     size : ndarray of float64, shape (G,)
         Number of records times eps.
     level : float
+    critical : callable
+        As `BernsteinProducts.critical`.
     off, other_off : ndarray of float64, shape (G,)
         By how much the means may be off.
     """
@@ -164,16 +177,17 @@ class _Reach:
     moments: Moments
     size: FloatArray
     level: float
+    critical: Critical
     off: FloatArray
     other_off: FloatArray
 
     @classmethod
-    def of(cls, moments: Moments, size: FloatArray, level: float) -> _Reach:
+    def of(cls, moments: Moments, size: FloatArray, level: float, critical: Critical) -> _Reach:
         """The bounds for these noisy moments."""
         mean, other_mean = np.clip(moments.mean, 0.0, 1.0), np.clip(moments.other_mean, 0.0, 1.0)
         within = replace(moments, mean=mean, other_mean=other_mean)
         influences = within.influence_of_mean(), within.influence_of_other_mean()
-        return cls(moments, size, level, *(critical_of_sum(each, level) / size for each in influences))
+        return cls(moments, size, level, critical, *(critical(each, level) / size for each in influences))
 
     def of_cov(self) -> FloatArray:
         """Bound for the covariance."""
@@ -237,7 +251,7 @@ class _Reach:
             np.clip(_tiled(self.moments.var), 0.0, mean * (1 - mean)),
             np.clip(_tiled(self.moments.other_var), 0.0, other_mean * (1 - other_mean)),
         )
-        reach = critical_of_sum(influence(at), self.level).reshape(WAYS.shape[1], -1).max(axis=0)
+        reach = self.critical(influence(at), self.level).reshape(WAYS.shape[1], -1).max(axis=0)
         return reach / self.size
 
 

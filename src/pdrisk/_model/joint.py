@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from pdrisk._core.order import Quantile
+from pdrisk._core.pairs import CorrAmong
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Mean, Sum
 from pdrisk._core.surveys.weighted import WeightedMoment, WeightedSpread
@@ -46,6 +47,8 @@ def joined(
     or more, or the same one twice. Two would be chosen with half of eps each anyway, the second one less accurately.
 
     A mean and a sum of values that are clipped privately share one, and so the points that they are clipped at.
+
+    Correlations of several columns share one, whose draw is about all of them.
     """
     if len(lines) == 1 and mechanism == "auto":
         return tuple(lines), (0,)
@@ -81,7 +84,7 @@ def joined(
             for at in members:
                 found[at] = replace(found[at], mechanism=QUANTILES, together=together)
                 firsts[at] = members[0]
-    for members in _clipped(found, alone):
+    for members in (*_clipped(found, alone), _among(found)):
         for at in members:
             firsts[at] = members[0]
     order = list(dict.fromkeys(firsts))
@@ -134,3 +137,8 @@ def _clipped(lines: Sequence[Line], alone: Collection[int]) -> Iterator[list[int
         if line.mechanism == CLIPPED and at not in alone:
             found.setdefault((line.people, line.universe), []).append(at)
     return iter(found.values())
+
+
+def _among(lines: Sequence[Line]) -> list[int]:
+    """The correlations of several columns."""
+    return [at for at, line in enumerate(lines) if isinstance(line.statistic, CorrAmong)]

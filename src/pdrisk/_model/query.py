@@ -38,13 +38,7 @@ from pdrisk._model.unit import Unit
 from pdrisk._printing import printable
 from pdrisk.errors import ParameterError
 
-__all__ = [
-    "Line",
-    "Query",
-    "answered_by",
-    "eps_for",
-    "written",
-]
+__all__ = ["Line", "Query", "answered_by", "eps_for", "written"]
 
 LARGEST_WHOLE: Final = 2**31  # of a whole sum's records: then those of 2**31 people are exact in 64 bits
 UNIT: Final = Universe(0.0, 1.0)  # where bounds come from the data and are not known yet
@@ -179,6 +173,12 @@ class Query:
             if self.lines[at].statistic.bounded and not self.lines[before].statistic.bounded:
                 found[release] = at
         return tuple(found.values())
+
+    @property
+    def drawn_from(self) -> tuple[int, ...]:
+        """The lines whose summaries are drawn from: `leads`, and all lines of a release that is about all of them."""
+        of_all = (at for at, line in enumerate(self.lines) if MECHANISMS[line.mechanism].is_of_all_lines)
+        return tuple({*self.leads, *of_all})
 
     @property
     def line_shares(self) -> tuple[Fraction, ...]:

@@ -44,6 +44,7 @@ __all__ = [
     "is_of_polars",
     "judged",
     "judged_again",
+    "with_values",
 ]
 
 FORMS = "a query string, a pd.col expression (pandas 3) or Polars', a boolean Series, array or list, or a callable"
@@ -235,6 +236,14 @@ def equal_to(column: Hashable, value: Any, frame: pd.DataFrame, option: str) -> 
     """The filter of the records with this value in a column; fails as `judged`, and names the option that says it."""
     builder = Builder(shown(value), frame, lambda _: None, option)
     return _checked(builder, lambda: builder.operation("==", builder.column(column), builder.constant(value, "it")))
+
+
+def with_values(columns: tuple[Hashable, ...], frame: pd.DataFrame, rows: RowwiseFilter | None) -> RowwiseFilter:
+    """The filter of the records that have a value in all of these columns, and are selected by another one."""
+    builder = Builder("columns", frame, lambda _: None)
+    known = _joined(*(builder.operation("notna", builder.column(each)) for each in columns))
+    own = _checked(builder, lambda: known)
+    return own if rows is None else own.and_also(rows)
 
 
 def judged_again(kept: RowwiseFilter, frame: pd.DataFrame, levels: Levels) -> RowwiseFilter:

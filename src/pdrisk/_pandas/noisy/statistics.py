@@ -36,6 +36,7 @@ from pdrisk._pandas.requests.lines import (
     bounded_columns,
     judged_lines,
     judged_pair,
+    judged_pairs,
     lines_of_names,
     lines_of_request,
     listed_columns,
@@ -133,8 +134,10 @@ class Statistics(DisclosureViews):
         """Noisy correlation (Pearson's) of two columns, over the rows that have both values; 0 if a column is constant.
 
         ``bounds`` is a dict with the bounds of both columns, unless they are declared. A list of columns instead of two
-        gives a table of every two of them, indexed by ``x`` and ``y``, which share ``eps`` evenly; without a column
-        these are all columns with bounds.
+        gives a table of every two of them, indexed by ``x`` and ``y``; without a column these are all columns with
+        bounds. Three or more are one release, over the rows that have values in all of them, where pandas takes each
+        pair's own. For those, and wherever ``success`` decides what may be spent, the pairs are releases of their own:
+        ``mechanism="bernstein_products"`` with an ``eps``, which they share evenly.
         """
         if y is None and (x is None or isinstance(x, list | pd.Index)):
             return self._of_pairs(x, statistic_of_two("corr"), options)
@@ -326,12 +329,8 @@ class Statistics(DisclosureViews):
     def _of_pairs(self, columns: Any, wanted: PairStatistic, options: Options) -> pd.DataFrame:
         asked = self._request(options)
         pairs = paired(self._frame, self._listed(columns, asked), wanted)
-
-        def lines(frame: pd.DataFrame) -> tuple[Line, ...]:
-            checks = [partial(judged_pair, frame, one, other, wanted, asked) for one, other in pairs]
-            return tuple(line for found in all_given(*checks) for line in found)
-
-        return self._answers(lines, asked, pd.MultiIndex.from_tuples(pairs, names=["x", "y"]))
+        level = pd.MultiIndex.from_tuples(pairs, names=["x", "y"])
+        return self._answers(lambda frame: judged_pairs(frame, pairs, wanted, asked), asked, level)
 
     def _listed(self, columns: Any, asked: Request) -> list[Any]:
         """One column or several, without any all that have bounds."""

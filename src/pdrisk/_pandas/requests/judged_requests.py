@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pdrisk._core.pairs import CorrAmong
 from pdrisk._core.universe import Days
 from pdrisk._digits import rounded_up
 from pdrisk._mechanisms import Mechanism
@@ -33,7 +34,7 @@ from pdrisk._model.joint import joined
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.plain import float_of
 from pdrisk._model.query import Line, Query, eps_for
-from pdrisk._model.rowwise import Derived, RowwiseFilter, Within, caller_names, given_of, judged
+from pdrisk._model.rowwise import Derived, RowwiseFilter, Within, caller_names, given_of, judged, with_values
 from pdrisk._model.rowwise.derived import used
 from pdrisk._model.rowwise.meaning import meaning_of
 from pdrisk._pandas.requests.declared import codes_of, declared
@@ -124,6 +125,8 @@ def judged_selection(
         raise observed_of_several()
     unit = unit_of(frame, lines, groups, request)
     rows = None if where is None else judged(where, frame, caller_names, lambda column: declared(frame, column).keys)
+    if any(isinstance(line.statistic, CorrAmong) for line in lines):
+        rows = with_values(tuple(dict.fromkeys(_columns_of(lines))), frame, rows)
     reads: tuple[Hashable, ...] = tuple(_read(frame, lines, rows, groups))
     if unit.waves is not None:
         reads = (*reads, *unit.waves.columns)
@@ -154,13 +157,21 @@ def _read(
     frame: pd.DataFrame, lines: tuple[Line, ...], rows: RowwiseFilter | None, groups: Groups | None
 ) -> Iterator[Hashable]:
     """The columns that are read; a callable may read any."""
-    yield from (line.column for line in lines if line.column is not None and line.indicator is None)
-    yield from (line.other for line in lines if line.other is not None)
+    yield from _columns_of(lines)
     for line in lines:
         yield from () if line.indicator is None else line.indicator.columns
     yield from () if groups is None else groups.columns
     if rows is not None:
         yield from frame.columns if rows.asks_a_function else rows.columns
+
+
+def _columns_of(lines: Iterable[Line]) -> Iterator[Hashable]:
+    """The columns that statistics are about."""
+    for line in lines:
+        if line.column is not None and line.indicator is None:
+            yield line.column
+        if line.other is not None:
+            yield line.other
 
 
 def check_groups_are_known(groups: Groups | None) -> None:

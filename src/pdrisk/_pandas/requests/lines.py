@@ -13,12 +13,13 @@ import pandas as pd
 
 from pdrisk._core.foreign import shown
 from pdrisk._core.order import Max, Min, Quantile
-from pdrisk._core.pairs import PairStatistic
+from pdrisk._core.pairs import Corr, CorrAmong, PairStatistic
 from pdrisk._core.replaced import of_size
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
 from pdrisk._core.surveys.mean_change import MeanChange
 from pdrisk._core.universe import Rectangle, Universe
+from pdrisk._mechanisms.k_norm_products import KNormProducts
 from pdrisk._model.arguments import (
     check_step,
     checked_number,
@@ -198,6 +199,21 @@ def judged_lines(
         answered_by(line, request.mechanism, whole=whole, joint=joint, interval=request.interval, clip=request.clip)
         for line in lines
     )
+
+
+def judged_pairs(
+    frame: pd.DataFrame, pairs: Sequence[tuple[Hashable, Hashable]], asked: PairStatistic, request: Request
+) -> tuple[Line, ...]:
+    """The lines of a statistic of every two of several columns; correlations of three or more share one draw.
+
+    Where eps follows from a success they do not, unless that is asked for: the success of several draws adds up slowly.
+    """
+    wanted: list[PairStatistic] = [asked] * len(pairs)
+    chosen = request.mechanism == KNormProducts.name or (request.mechanism == "auto" and request.success is None)
+    if chosen and len(pairs) > 1 and type(asked) is Corr:
+        wanted = [*CorrAmong.all_of(len({column for pair in pairs for column in pair}))]
+    checks = [partial(judged_pair, frame, *pair, own, request) for pair, own in zip(pairs, wanted, strict=True)]
+    return tuple(line for found in all_given(*checks) for line in found)
 
 
 def judged_pair(

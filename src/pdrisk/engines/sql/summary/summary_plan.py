@@ -154,8 +154,8 @@ def for_query(plan: SummaryPlan, query: Query, places: Sequence[int]) -> Summary
         Which part of the plan each line finds its summary in.
     """
     drawn = [Needs() for _ in plan.parts]
-    for lead in query.leads if query.shares else ():
-        drawn[places[lead]] |= query.mechanism(lead).draws
+    for line in query.drawn_from if query.shares else ():
+        drawn[places[line]] |= query.mechanism(line).draws
     if query.has_facts:
         plan = replace(plan, drawn=tuple(drawn) if query.shares else None)
         people = plan.people
