@@ -281,7 +281,8 @@ def opened(address, folder):
     """A page as Chromium has it once its scripts have run without a complaint."""
     done = subprocess.run(
         [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-         "--disable-component-update", f"--user-data-dir={folder}", "--virtual-time-budget=8000", "--enable-logging=stderr", "--dump-dom", address],
+         "--disable-component-update", f"--user-data-dir={folder}", "--virtual-time-budget=8000",
+         "--enable-logging=stderr", "--dump-dom", address],
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     assert "CONSOLE" not in done.stderr
