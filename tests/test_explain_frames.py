@@ -230,7 +230,9 @@ class TestArithmeticOfTables:
         return [self.FRAME.dprisk.mean("x", eps=eps, **options) for eps in (1, 1, 0.5)]
 
     @pytest.mark.parametrize("way", [lambda a, b: b - a, lambda a, b: a + b, lambda a, _: a * 100, lambda a, b: b / a])
-    @pytest.mark.parametrize("use", [pdrisk.explain, pdrisk.plot, pdrisk.show, pdrisk.rounded, pdrisk.quality])
+    @pytest.mark.parametrize(
+        "use", [pdrisk.explain, pdrisk.plot, pdrisk.show, pdrisk.rounded, pdrisk.quality, pdrisk.public]
+    )
     def test_computed_tables_are_refused(self, way, use):
         first, _, third = self.tables()
         with pytest.raises(pdrisk.ParameterError, match="was computed from others, and costs and tells what they do"):

@@ -37,6 +37,8 @@ def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
     ------
     NotPublicError
         If the bounds came from the data, or the table does not say what it is.
+    ParameterError
+        If columns or rows are not pdrisk's, or the table was computed from others.
     """
     if isinstance(answer, Release):
         return answer.public()
@@ -46,6 +48,7 @@ def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
     if said is None:
         raise NotPublicError(NO_ANSWER)
     check_bounds(said)
+    said.check_unchanged(answer)
     kept = answer.drop(columns=[name for name in said.curators_columns if name in answer.columns])
     named = [plain_label(name) for name in answer.index.names]
     counted = named == [None] and answer.index.equals(pd.RangeIndex(len(answer)))  # as reset_index leaves it

@@ -319,6 +319,9 @@ class DisclosureViews(CuratorViews):
 
         Notes
         -----
+        Rows are people, or those of people, and not the cells of a finished table: of one with counts ``n`` ask about
+        ``cells.loc[cells.index.repeat(cells["n"])]``.
+
         Hundepool et al. 2012. The rules look at one table. They do not see what several tables reveal together, or a
         total with all cells but one. They are flags for a person who checks outputs, and no protection on their own.
         """
