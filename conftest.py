@@ -9,6 +9,7 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Generator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,8 +31,9 @@ LONG = (
     "test_ledger_oracle.py",
     "test_cli_words.py",
 )
-FEW = 4  # parameters of one test, all of which run by default
-MOST = 2  # of more, so many run, spread evenly over all of them
+MOST = 2  # parameters of one test that run by default, spread evenly over all of them
+LENGTHY = 0.3  # seconds of a test, from which on it runs with --runslow only: see --time
+LENGTHY_TESTS = Path(__file__).with_name("tests") / "lengthy.txt"
 
 for name, examples in {"dev": 12, "ci": 24, "nightly": 2000}.items():
     settings.register_profile(name, max_examples=examples, deadline=None, derandomize=name != "nightly")
@@ -80,9 +82,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--runslow``, ``--rest`` and ``--noise-seed``."""
+    """``--runslow``, ``--rest``, ``--time`` and ``--noise-seed``."""
     parser.addoption("--runslow", action="store_true", help="run all tests: the slow ones and whole cross products too")
     parser.addoption("--rest", action="store_true", help="run what only --runslow adds: other tests, or more examples")
+    parser.addoption("--time", action="store_true", help=f"run all, and write those of {LENGTHY} s or more to a list")
     parser.addoption("--noise-seed", type=int, default=0, help="draw other noise: tests hold whatever is drawn")
 
 
@@ -96,6 +99,8 @@ def pytest_configure(config: pytest.Config) -> None:
     ):
         config.addinivalue_line("markers", marker)
     seeded.seed = config.getoption("noise_seed")
+    if config.getoption("time") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Timed())
     profile = "ci" if config.getoption("runslow") or config.getoption("rest") else "dev"
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
 
@@ -108,7 +113,14 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is slow, unless everything is asked for or a test is named; what takes long goes first."""
     items.sort(key=lambda item: item.path.name not in LONG)
-    if config.getoption("runslow") or any("::" in argument for argument in config.args):
+    lengthy = set(LENGTHY_TESTS.read_text(encoding="utf-8").split())
+    files = {item.nodeid.partition("::")[0] for item in items}
+    tests = {item.nodeid.partition("[")[0] for item in items}
+    gone = [name for name in sorted(lengthy - tests) if name.partition("::")[0] in files]
+    if gone and config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.getoption("time"):
+        raise pytest.UsageError(f"tests/{LENGTHY_TESTS.name} names what is no test: {', '.join(gone)}")
+    is_named = any("::" in argument for argument in config.args)
+    if config.getoption("runslow") or config.getoption("time") or is_named:
         return
     rest = config.getoption("rest")
     kept, left, before = [], [], Counter()
@@ -116,9 +128,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         function = item.nodeid.partition("[")[0]
         sampled = item.get_closest_marker("sampled")
-        every = 1 if item.get_closest_marker("whole") or sizes[function] <= FEW else math.ceil(sizes[function] / MOST)
+        every = 1 if item.get_closest_marker("whole") else math.ceil(sizes[function] / MOST)
         every = max(every, sampled.args[0]) if sampled else every
-        slow = bool(item.get_closest_marker("slow") or before[function] % every)
+        slow = function in lengthy or bool(item.get_closest_marker("slow") or before[function] % every)
         is_run = slow or hasattr(getattr(item, "obj", None), "hypothesis") if rest else not slow
         (kept if is_run else left).append(item)
         before[function] += 1
@@ -136,3 +148,19 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.set_threshold(20_000, 50, 100)  # what a test leaves behind is little: look for it less often
         gc.enable()
+
+
+class Timed:
+    """How long each test took, with all its parts, in this process or in those that it started."""
+
+    def __init__(self) -> None:
+        self.seconds: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add a part of a test: set-up, call or clean-up."""
+        self.seconds[report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the list of tests of which one set of parameters took long; those marked slow need not be in it."""
+        found = {test.partition("[")[0] for test, taken in self.seconds.items() if taken >= LENGTHY}
+        LENGTHY_TESTS.write_text("\n".join(sorted(found)) + "\n", encoding="utf-8")
