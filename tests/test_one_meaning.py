@@ -309,6 +309,25 @@ class TestSQL:
             assert counts[0] == sum(x in kept for x in said)
 
 
+# As SQL reads a quoted number beside numbers: as the number.
+QUOTED = [
+    "y = '9'", "'9' = y", "y <> '-1'", "x > '+1'", "y IN ('9', '-1')", "y NOT IN (0, '9')", "x BETWEEN '0' AND '9'",
+    "y + 1 = '10'", "y IS DISTINCT FROM '9'", "CASE y WHEN '9' THEN true ELSE false END", "y = '9' AND s <> '9'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("condition", QUOTED)
+def test_a_quoted_number_is_one_beside_numbers(condition):
+    con = people()
+    con.execute("CREATE TABLE plain AS SELECT * REPLACE (CASE WHEN isnan(x) THEN NULL ELSE x END AS x) FROM people")
+    query = f"SELECT COUNT(*) FROM plain WHERE {condition}"
+    assert pdrisk.sql(query, con, **EPS).iloc[0, 0] == con.sql(query).fetchall()[0][0] > 0
+    keys = pdrisk.sql("SELECT y, COUNT(*) FROM plain WHERE y IN ('9', '0') GROUP BY y ORDER BY y", con, **EPS)
+    assert keys["y"].tolist() == [0, 9]
+    with_parameter = pdrisk.sql("SELECT COUNT(*) FROM plain WHERE y = $v", con, params={"v": "9"}, **EPS)
+    assert with_parameter.iloc[0, 0] == con.sql("SELECT COUNT(*) FROM plain WHERE y = 9").fetchall()[0][0]
+
+
 def test_of_a_missing_value_nobody_knows_whether_a_public_table_has_it():
     con = duckdb.connect()
     con.execute("CREATE TABLE people (pid INTEGER, x DOUBLE); CREATE TABLE codes AS SELECT 9.0 AS v")
@@ -338,6 +357,10 @@ def test_on_postgres(decided, many):
             cursor.executemany("INSERT INTO people VALUES (%s, %s, %s, %s)", rows)
         counts = counter("SELECT COUNT(*) FROM people WHERE {}", connection)
         assert not wrong(many, decided, counts)
+        con = people()
+        for each in (each for each in QUOTED if "x" not in each):
+            query = f"SELECT COUNT(*) FROM people WHERE {each}"
+            assert pdrisk.sql(query, connection, **EPS).iloc[0, 0] == con.sql(query).fetchall()[0][0]
         d = pdrisk.Dataset((connection, "people"))
         assert not wrong(many, decided, lambda text: d.count(where=text, **EPS).value)
         assert not shares(SOME, decided, d)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
+from pdrisk._answer.answer import Answer
 from pdrisk._model.nodes import Call, Column, Constant
 from pdrisk._sql.expressions.allowed_functions import FUNCTIONS
 from pdrisk._sql.relations.rows_of_nobody import adds_nothing
@@ -138,6 +139,13 @@ class TestKeysOfGroups:
             ("MAX(q.since)", "MAX(q.since)", ""),
             ("FIRST(q.tier)", "FIRST(q.tier)", " ORDER BY MAX(q.name), 2"),
             ("q.old", "ANY_VALUE(q.old)", " HAVING MIN(q.tier) = 'lo'"),
+            ("length(q.name) + COUNT(*)", "ANY_VALUE(length(q.name)) + COUNT(*)", ""),
+            (
+                "length(ANY_VALUE(q.name)) - COUNT(*)",
+                "length(ANY_VALUE(q.name)) - COUNT(*)",
+                " ORDER BY MAX(q.tier), 1",
+            ),
+            ("CASE WHEN q.old THEN COUNT(*) END", "CASE WHEN ANY_VALUE(q.old) THEN COUNT(*) END", ""),
         ],
     )
     @pytest.mark.parametrize("by", ["q.plan", "p.plan", "1", "q.plan, p.km > 50"])
@@ -149,6 +157,46 @@ class TestKeysOfGroups:
         assert rows_of(found[found["n"] > 0]) == rows_of(
             exact(query.format(plain).replace("GROUP BY p.plan", "GROUP BY 1"))
         )
+
+    def test_conditions_on_what_depends(self):
+        query = f"SELECT q.plan AS k, COUNT(*) AS n FROM {JOINED} GROUP BY q.plan {{}}"
+        for condition in ("HAVING q.tier = 'hi'", "HAVING COUNT(*) < 1000 AND NOT q.tier = 'lo'"):
+            assert rows_of(asked(query.format(condition))) == rows_of(
+                exact(f"SELECT q.plan, COUNT(*) FROM {JOINED} WHERE q.tier = 'hi' GROUP BY q.plan")
+            )
+
+    @pytest.mark.parametrize(
+        ("item", "tail", "bounds"),
+        [
+            ("SUM(q.price)", "", (2.5, 40)), ("AVG(q.price)", "", (2.5, 40)),
+            ("SUM(q.price * q.price)", "", (6.25, 1600)),
+            ("SUM(CASE WHEN p.km > 50 THEN q.price ELSE 1 END)", "", (1, 40)), ("AVG(p.plan)", "", (1, 4)),
+            ("SUM(q.price)", "WHERE q.price > 3", (3, 40)), ("SUM(q.price) FILTER (WHERE q.price < 20)", "", (2.5, 20)),
+            ("MEDIAN(q.price)", "", (2.5, 40)), ("SUM(q.price + p.km)", "", (2.5, 140)),
+        ],
+    )  # fmt: skip
+    @pytest.mark.parametrize("how", ["JOIN", "LEFT JOIN"])
+    def test_bounds_of_their_columns_are_those_of_their_rows(self, item, tail, bounds, how):
+        plans = PLANS.assign(price=[9.5, 40.0, np.nan, 2.5])
+        if how == "LEFT JOIN" and item == "AVG(p.plan)":
+            return  # whose people may have any other plan
+        query = f"SELECT {item} AS answer FROM people p {how} plans q USING (plan) {tail}"
+        found = asked(query, public={"plans": plans}, bounds={"km": (0, 100)})
+        (line,) = Answer.from_attrs(found.attrs).lines
+        assert line.bounds == pytest.approx(bounds)
+        con = duckdb.connect()
+        con.register("people", PEOPLE.replace({np.nan: None}))
+        con.register("plans", plans.replace({np.nan: None}))
+        if "MEDIAN" not in item:
+            assert found["answer"][0] == pytest.approx(con.sql(query).fetchall()[0][0], rel=1e-4)
+        with pytest.raises(ParameterError, match="needs bounds"):
+            asked(f"SELECT SUM(p.km) FROM people p {how} plans q USING (plan)", public={"plans": plans})
+
+    def test_constants_beside_people(self):
+        for text in ("(VALUES (1), (50)) AS x(a) JOIN people p ON p.km < x.a", "(SELECT 50 AS a) x, people p"):
+            query = f"SELECT x.a, COUNT(*) AS n FROM {text} GROUP BY x.a"
+            found = asked(query, person="pid", rows=2)
+            assert rows_of(found[found["n"] > 0]) == rows_of(exact(query))
 
     def test_what_does_not_depend_on_the_groups_is_refused(self):
         for query in (

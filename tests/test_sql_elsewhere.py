@@ -342,7 +342,7 @@ REFUSED = [
     "SELECT COUNT(*) FROM people WHERE born > TIMESTAMPTZ '2020-01-01 00:00:00+01'",
     "SELECT COUNT(*) FROM people WHERE seen > '2020-01-01'",
     "SELECT COUNT(blob) FROM people",
-    "SELECT COUNT(*) FROM people WHERE age = '4'", "SELECT COUNT(*) FROM people WHERE region = 4",
+    "SELECT COUNT(*) FROM people WHERE age = '4x'", "SELECT COUNT(*) FROM people WHERE region = 4",
     # FROM.
     "SELECT COUNT(*) FROM nobody", "SELECT COUNT(*) FROM people, people AS p", "SELECT COUNT(*) FROM pg_sleep(9)",
     "SELECT COUNT(*) FROM people JOIN people AS p USING (pid)", "SELECT COUNT(*) FROM LATERAL (SELECT 1) AS x",

@@ -86,9 +86,9 @@ CONDITIONS = {
     "typeof(age) = 'x'": "typeof tells how a column is stored, which is public",
     # kinds
     "region = 1": f"= compares text with numbers: {TEXT_AND_NUMBERS}",
-    "age = '1'": f"= compares numbers with text: {TEXT_AND_NUMBERS}",
-    "age IN (1, '2')": f"IN compares numbers with text: {TEXT_AND_NUMBERS}",
-    "age BETWEEN '1' AND '2'": f"BETWEEN compares numbers with text: {TEXT_AND_NUMBERS}",
+    "age = '1.5'": f"= compares numbers with text: {TEXT_AND_NUMBERS}",
+    "age IN (1, 'two')": f"IN compares numbers with text: {TEXT_AND_NUMBERS}",
+    "age BETWEEN '1' AND '2.5'": f"BETWEEN compares numbers with text: {TEXT_AND_NUMBERS}",
     "member = 1": "compare truth values with true and false",
     "number = 'a'": "= compares uuid with text: cast one of them with TRY_CAST",
     "t > '12:00'": "> compares time with text: cast one of them with TRY_CAST",

@@ -1,6 +1,7 @@
 """SQL over noisy values: sums, means, arithmetic and windows read what was drawn; conditions read what is shown."""
 
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -240,6 +241,25 @@ class TestSelected:
     @pytest.mark.parametrize("query", ALL_ROWS)
     def test_otherwise_nothing_is_said(self, query):
         assert len(pdrisk.sql(query, frame=FRAME, keys=KEYS, eps=1)) > 0
+
+    @pytest.mark.parametrize(
+        ("query", "warns"),
+        [
+            (f"SELECT AVG(n) FROM {COUNTS}", True), (f"SELECT COUNT(*) FROM {COUNTS}", True),
+            ("SELECT g, COUNT(*) - AVG(COUNT(*)) OVER () AS d FROM frame GROUP BY g", True),
+            (f"SELECT 1 AS a, AVG(n) FROM {COUNTS} UNION ALL SELECT 2, SUM(n) FROM {COUNTS}", True),
+            (f"SELECT SUM(n) FROM {COUNTS}", False), ("SELECT AVG(g) FROM frame", False),
+            ("SELECT g, RANK() OVER (ORDER BY COUNT(*) DESC) AS r FROM frame GROUP BY g", False),
+        ],
+    )  # fmt: skip
+    def test_groups_of_nobody(self, query, warns):
+        """AVG over groups reads each listed one, as SQL would not: that is said, with the line that asked."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            pdrisk.sql(query, frame=FRAME, keys=KEYS, bounds={"g": (0, 9)}, eps=1)
+        said = [each for each in caught if "every listed group" in str(each.message)]
+        assert len(said) == warns and all(each.filename == __file__ for each in said)
+        assert all(issubclass(each.category, pdrisk.DoubtfulReleaseWarning) for each in said)
 
     def test_over_a_union(self):
         union = "(SELECT g, COUNT(*) AS n FROM frame GROUP BY g UNION ALL SELECT g, COUNT(*) FROM frame GROUP BY g)"

@@ -8,6 +8,7 @@ no macro of the same name can stand in for.
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,6 +24,7 @@ from pdrisk._model.kinds import (
     number_advice,
 )
 from pdrisk._model.nodes import (
+    COMPARISONS,
     LOGIC,
     MISSING,
     Call,
@@ -63,7 +65,10 @@ from pdrisk._sql.syntax.pieces import (
 from pdrisk._sql.syntax.ranges import ANYTHING, Range, hull, listed
 from pdrisk.errors import ParameterError
 
-__all__ = ["TRUNCATED", "Scope", "bucketed", "calculated", "dated", "text", "truth", "untruncated"]
+__all__ = ["TRUNCATED", "Scope", "bucketed", "calculated", "dated", "numbers_read", "text", "truth", "untruncated"]
+
+COMPARING = {*COMPARISONS, "between", "in", "not in", "is distinct from", "is not distinct from"}
+WHOLE = re.compile(r"[+-]?\d{1,18}")  # that every engine can hold
 
 # Characters; a name used twice in each of n nested subqueries grows as 2**n. What is written out comes on top.
 LONGEST, OF_ONE = 100_000, 200
@@ -172,6 +177,8 @@ def _operation(node: Operation, scope: Scope) -> Expression:
     symbol = node.symbol
     if symbol in LOGIC:
         return _logic(symbol, [truth(text(part, scope), word(symbol)) for part in node.parts])
+    if symbol in COMPARING:
+        node = Operation(symbol, numbers_read(node.parts, scope))
     parts = [text(part, scope) for part in node.parts]
     if symbol in MISSING:
         return _missing(symbol, parts[0])
@@ -290,6 +297,21 @@ def _comparison(node: Operation, arguments: list[Expression]) -> Expression:
         if not alike or any(part.wide for part in there):
             arguments = list(map(as_double, arguments))
     return compared(node.symbol, arguments)
+
+
+def numbers_read(parts: tuple[Node, ...], scope: Scope) -> tuple[Node, ...]:
+    """Operands of a comparison: a whole number that is written as text is one beside numbers, as SQL has it."""
+    written = [
+        isinstance(part, Constant) and isinstance(part.value, str) and WHOLE.fullmatch(part.value) is not None
+        for part in parts
+    ]
+    others = [part for part, is_written in zip(parts, written, strict=True) if not is_written]
+    if not any(written) or {text(part, scope).kind for part in others} != {NUMBER}:
+        return parts
+    return tuple(
+        Constant(int(part.value), part.given) if is_written and isinstance(part, Constant) else part
+        for part, is_written in zip(parts, written, strict=True)
+    )
 
 
 def dated(part: Expression, node: Node) -> Expression:

@@ -9,7 +9,7 @@ from pdrisk._model.nodes import COMPARISONS, Call, Case, Cast, Column, Constant,
 from pdrisk._sql.expressions.allowed_functions import PARTS
 from pdrisk._sql.expressions.duckdb_casts import type_of_cast
 from pdrisk._sql.expressions.duckdb_dates import INTERVALS, interval
-from pdrisk._sql.expressions.judged_expressions import TRUNCATED, bucketed, untruncated
+from pdrisk._sql.expressions.judged_expressions import TRUNCATED, bucketed, numbers_read, untruncated
 from pdrisk._sql.expressions.where_values import RowScope
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import INTEGERS, Expression, limits, written_constant
@@ -118,6 +118,7 @@ class _Resolver:
 
     def sides(self, parts: tuple[Node, ...]) -> tuple[Node, ...]:
         """Operands of a comparison: columns of 32 bits are compared in 32 bits with what has no exponent."""
+        parts = numbers_read(parts, self.scope)
         columns = [self.scope.column(each) if isinstance(each, Column) else None for each in parts]
         is_narrow = [found is not None and found.type == "FLOAT" for found in columns]
         literals = [isinstance(each, Constant) and not isinstance(each.value, float) for each in parts]

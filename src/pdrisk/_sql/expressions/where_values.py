@@ -13,7 +13,7 @@ from pdrisk._model.kinds import DATE, TIME
 from pdrisk._model.nodes import Node, Noisy, Operation, below, is_given
 from pdrisk._model.where_bounds import Comparison, listed_ends
 from pdrisk._sql.expressions.days import Named, day_of
-from pdrisk._sql.expressions.judged_expressions import dated, text
+from pdrisk._sql.expressions.judged_expressions import dated, numbers_read, text
 from pdrisk._sql.expressions.scope import Scope
 from pdrisk._sql.syntax.pieces import Day, Expression
 from pdrisk._sql.syntax.tree import Scalar
@@ -154,9 +154,10 @@ def _day(node: Node, found: Expression, scope: RowScope) -> Day | None:
 
 
 def _parts(node: Operation, scope: RowScope) -> list[Expression]:
-    found = [text(part, scope) for part in node.parts]
+    parts = numbers_read(node.parts, scope)
+    found = [text(part, scope) for part in parts]
     if any(part.kind in (DATE, TIME) for part in found):
-        found = [dated(part, raw) for part, raw in zip(found, node.parts, strict=True)]
+        found = [dated(part, raw) for part, raw in zip(found, parts, strict=True)]
     return found
 
 

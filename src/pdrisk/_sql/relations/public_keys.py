@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pdrisk._model.nodes import Column, Constant, Node, Noisy, Operation, below, mapped
 from pdrisk._relations.plan import Joined, Selection
 from pdrisk._relations.pruned import columns_named
 from pdrisk._sql.syntax.pieces import INTEGERS, Expression
-from pdrisk._sql.tables.compiled_sources import public_rows
+from pdrisk._sql.syntax.ranges import ANYTHING, Range
+from pdrisk._sql.tables.compiled_sources import ends, public_rows
 from pdrisk._sql.tables.source import Source
 from pdrisk.errors import ParameterError
 
@@ -33,10 +35,21 @@ class PublicSide:
         Its rows, less those that the join surely leaves out.
     optional : bool
         Whether a row of people may stand beside no row of it.
+    ranges : dict from Node to Range
+        What `range_of` found before.
     """
 
     source: Source
     optional: bool = False
+    ranges: dict[Node, Range] = field(default_factory=dict, repr=False)
+
+    def range_of(self, node: Node, column: str) -> Range:
+        """Range of an expression's numbers over its rows, as that of a column."""
+        if node not in self.ranges:
+            found = ends(self.source, node)
+            known = found is not None and all(map(math.isfinite, found))
+            self.ranges[node] = Range(*found, frozenset({column})) if found is not None and known else ANYTHING
+        return self.ranges[node]
 
     def rows(self, nodes: Sequence[Node], where: Sequence[Node]) -> list[tuple[Any, ...]]:
         """Different values of expressions over its rows that fulfil conditions, in the order of the table."""

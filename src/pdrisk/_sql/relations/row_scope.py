@@ -144,10 +144,14 @@ def _ends(names: tuple[str, ...], qualifiers: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True)
 class Rows:
-    """The scope of row-wise expressions: columns of a relation, then aliases of the SELECT list."""
+    """The scope of row-wise expressions: columns of a relation, then aliases of the SELECT list.
+
+    ``reads_ranges``: a number of a public table without bounds lies between the ends of its rows, which are read.
+    """
 
     relation: Relation
     aliases: Mapping[str, Node]
+    reads_ranges: bool = field(default=False, kw_only=True)
     of_people = True
 
     @property
@@ -211,13 +215,17 @@ class Rows:
 
     def without(self, alias: str) -> Rows:
         """Scope for the expression of an alias, without the alias itself."""
-        return Rows(self.relation, {name: value for name, value in self.aliases.items() if name != alias})
+        return replace(self, aliases={name: value for name, value in self.aliases.items() if name != alias})
 
     def _ranged(self, found: Expression) -> Expression:
         """A number or date with the declared range of its column, which is looked up only where it is used."""
-        if found.kind not in RANGED or found.column is None or found.range != ANYTHING:
+        if found.kind not in RANGED or found.column is None:
             return found
-        return replace(found, range=self.relation.source.range_of(found.column))
+        lies = self.relation.source.range_of(found.column) if found.range == ANYTHING else found.range
+        if self.reads_ranges and lies.universe is None and found.kind == NUMBER:
+            by = self.relation.listed.get(found.column)
+            lies = lies if by is None else lies.within(by.side.range_of(by.node, lowered(found.column)))
+        return replace(found, range=lies)
 
 
 def aliases_of(select: Select) -> dict[str, Node]:

@@ -261,9 +261,10 @@ class Answers:
             else call.arguments[0]
         )
         filtered = None if call.condition is None else condition(call.condition, self.rows)
-        value, kind = None if node is None else named(node, self._kept(filtered)), NUMBER
+        rows = self._kept(filtered, counts=call.name in COUNTS)
+        value, kind = None if node is None else named(node, rows), NUMBER
         if node is not None and value is not None and value.kind in (DATE, TIME) and _within_range(call):
-            value, kind = named(in_days(node, times=value.kind == TIME), self._kept(filtered)), value.kind
+            value, kind = named(in_days(node, times=value.kind == TIME), rows), value.kind
         kept = None if filtered is None else repr(filtered.node)
         different = AGGREGATES[call.name].statistic == "nunique" or (call.distinct and call.name in COUNTS)
         is_key = different and value is not None
@@ -281,12 +282,11 @@ class Answers:
         whole = made and one.bounds_from in ("declared", "where")
         return self._noted(Noted(one, original, value, filtered, None if node is None else heading(node), whole=whole))
 
-    def _kept(self, filtered: Condition | None) -> Rows:
-        """Scope of the records that a FILTER keeps."""
+    def _kept(self, filtered: Condition | None, *, counts: bool = False) -> Rows:
+        """Scope of the records that a FILTER keeps; ``counts``: for an aggregate that needs no bounds."""
         given = self.bounds if isinstance(self.bounds, Mapping) else ()
-        return (
-            self.rows if filtered is None else Rows(within_where(self.relation, [filtered], given), self.rows.aliases)
-        )
+        kept = self.relation if filtered is None else within_where(self.relation, [filtered], given)
+        return Rows(kept, self.rows.aliases, reads_ranges=not counts)
 
     def _check_key(self, value: Expression, shown: str) -> None:
         """Refuse to count different values of a type that no groups have."""

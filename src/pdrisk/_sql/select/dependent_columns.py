@@ -34,31 +34,33 @@ def with_dependent_groups(select: Select, relation: Relation, keys: object) -> S
     rows = Rows(relation, aliases_of(select))
     groups = [positional(node, select) for node in select.groups]
     listed = [each for each in (_listed(node, rows, relation) for node in groups) if each is not None]
-    items = [(item, alias) for item, alias in select.items if not isinstance(item, Star)]
-    nodes = [*(item for item, _ in items), *(each.item for each in select.order if each.item is not None)]
-    nodes += [] if select.having is None else [part for part in below(select.having) if isinstance(part, Call)]
     found: dict[Node, Node] = {}
-    for node in nodes:
-        value = node.arguments[0] if isinstance(node, Call) and _is_one_of(node) else node
-        others = [part for part in below(value) if isinstance(part, Column) and part not in groups]
-        if value not in groups and (others or value is not node) and _depends(_listed(value, rows, relation), listed):
-            found[node] = value
-    if not found:
-        return select
 
     def change(node: Node) -> Node | None:
-        return found.get(node)
+        """The largest parts that depend on the groups become groups; what aggregates records is left as it is."""
+        if node in groups:
+            return node
+        value = node.arguments[0] if isinstance(node, Call) and _is_one_of(node) else node
+        others = any(isinstance(part, Column) and part not in groups for part in below(value))
+        if (others or value is not node) and _depends(_listed(value, rows, relation), listed):
+            found[node] = value
+            return value
+        return node if isinstance(node, Call) and node.name in AGGREGATES else None
 
+    def changed(node: Node | None) -> Node | None:
+        return None if node is None else rebuilt(node, change)
+
+    items = [
+        (item, alias) if isinstance(item, Star) else (rebuilt(item, change), alias or heading(item))
+        for item, alias in select.items
+    ]
+    order = tuple(replace(each, item=changed(each.item)) for each in select.order)
+    having, qualify = changed(select.having), changed(select.qualify)
+    if not found:
+        return select
     more = dict.fromkeys(value for value in found.values() if value not in groups)
-    return replace(
-        select,
-        items=tuple((found.get(item, item), alias or heading(item)) for item, alias in items),
-        groups=(*select.groups, *more),
-        having=None if select.having is None else rebuilt(select.having, change),
-        order=tuple(
-            each if each.item is None else replace(each, item=rebuilt(each.item, change)) for each in select.order
-        ),
-    )
+    grouped = (*select.groups, *more)
+    return replace(select, items=tuple(items), groups=grouped, having=having, qualify=qualify, order=order)
 
 
 def _is_one_of(call: Call) -> bool:
@@ -68,7 +70,7 @@ def _is_one_of(call: Call) -> bool:
 
 def _listed(node: Node, rows: Rows, relation: Relation) -> ListedBy | None:
     """What lists an expression of records, if that is a public table."""
-    if any(isinstance(part, Call) and part.name in AGGREGATES for part in below(node)):
+    if any(isinstance(part, Call) and part.name in (*AGGREGATES, *ONE_OF) for part in below(node)):
         return None
     try:
         return listed_as(resolved(node, rows), relation.listed)

@@ -52,6 +52,13 @@ class Range:
     columns: frozenset[str] = frozenset()
     by_where: bool = False
 
+    def within(self, other: Range) -> Range:
+        """What lies in both; the other one if nothing does."""
+        lo, hi = max(self.lo, other.lo), min(self.hi, other.hi)
+        if lo > hi:
+            return other
+        return Range(lo, hi, self.columns | other.columns, self.by_where)
+
     @property
     def universe(self) -> Universe | None:
         """The range as bounds, if it has two ends; a single value makes a range with zero."""

@@ -26,7 +26,7 @@ from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.engines.sql.summary.summary_plan import Counted, SummaryPlan
 from pdrisk.errors import ParameterError
 
-__all__ = ["compiled", "is_of_server", "most_alike", "over_nobody", "public_rows"]
+__all__ = ["compiled", "ends", "is_of_server", "most_alike", "over_nobody", "public_rows"]
 
 MOST_PUBLIC_ROWS: Final = 1_000_000  # that are read before anything is paid
 EPOCH: Final = datetime(1970, 1, 1)
@@ -79,19 +79,35 @@ def over_nobody(source: Source, read: Sequence[Node]) -> str:
 
 def most_alike(public: Source, nodes: Sequence[Node]) -> int:
     """Largest number of a public table's rows that are equal in these expressions, counted where they are."""
-    table, rows = compiled(public, nodes)
+    table, rows = compiled(public, nodes or [Column(next(iter(public.columns)))])  # SELECT takes one column at least
     groups = [_compared(rows, each) for each in nodes]
     where = f" WHERE {' AND '.join(f'{each} IS NOT NULL' for each in groups)}" if groups else ""
     by = f" GROUP BY {', '.join(groups)}" if groups else ""
-    call, plan = table.dialect.call, SummaryPlan(table.source, (), (), (), None, (Counted(None),))
+    call = table.dialect.call
     sql = f"SELECT {call('COUNT', '*')} AS n FROM {table.source}{where}{by}"
+    (most,) = _told(public, table, f"SELECT {call('MAX', 'n')} AS most FROM ({sql}) AS numbers", ("most",))
+    return 1 if most is None else max(1, int(most))
+
+
+def ends(public: Source, node: Node) -> tuple[float, float] | None:
+    """Smallest and largest number that an expression is in a public table's rows; None if it is none anywhere."""
+    table, rows = compiled(public, [node])
+    number, call = rows.number(node), table.dialect.call
+    sql = f"SELECT {call('MIN', number)} AS lowest, {call('MAX', number)} AS highest FROM {table.source}"
+    lowest, highest = _told(public, table, sql, ("lowest", "highest"))
+    return None if lowest is None or highest is None else (float(lowest), float(highest))
+
+
+def _told(public: Source, table: SQLTable, sql: str, names: Sequence[str]) -> list[Any]:
+    """The numbers in the only row of a query over a public table; None for NULL."""
+    plan = SummaryPlan(table.source, (), (), (), None, (Counted(None),))
     try:
         with table.reading(plan, None) as (fetch, _):
-            found = fetch(f"SELECT {call('MAX', 'n')} AS most FROM ({sql}) AS numbers", [])["most"]
+            found = fetch(sql, [])
     except Exception as error:  # noqa: BLE001 - of whatever engine
         failure = type(error).__name__
     else:
-        return 1 if np.ma.getmaskarray(found)[0] else max(1, int(found[0]))
+        return [None if np.ma.getmaskarray(found[name])[0] else found[name][0] for name in names]
     raise ParameterError(f"the public table {public.name} cannot be read ({failure}): see whether it is whole.")
 
 

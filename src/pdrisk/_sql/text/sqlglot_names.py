@@ -28,6 +28,7 @@ COMPARISONS = {"EQ": "==", "NEQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE"
 ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/"}
 OF_ONE = {
     "Sum": "sum", "Avg": "avg", "Min": "min", "Max": "max", "Median": "median", "CountIf": "count_if",
+    "AnyValue": "any_value",
     "Stddev": "stddev", "StddevSamp": "stddev_samp", "StddevPop": "stddev_pop",
     "Variance": "variance", "VariancePop": "var_pop", "LogicalOr": "bool_or", "LogicalAnd": "bool_and",
 }  # fmt: skip

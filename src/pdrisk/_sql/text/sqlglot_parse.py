@@ -118,11 +118,12 @@ def _numbered(text: str, tokens: Sequence[Any]) -> str:
 
 def _check_texts(text: str, tokens: Any, language: Language) -> None:
     """Refuse quoted texts whose meaning depends on the settings of a session."""
-    for before, token in pairwise([None, *tokens]):
+    for first, before, token in zip([None, None, *tokens], [None, *tokens], tokens, strict=False):
         if not token.token_type.name.endswith("STRING"):
             continue
         written = text[token.start : token.end + 1]
-        if before is not None and before.token_type.name in ("FROM", "ALIAS", "DOT"):
+        is_compared = first is not None and first.token_type.name == "DISTINCT"  # IS DISTINCT FROM 'a'
+        if before is not None and before.token_type.name in ("FROM", "ALIAS", "DOT") and not is_compared:
             raise ParameterError("write a name in double quotes or without quotes, not in single quotes.")
         if token.token_type.name != "STRING" or not written.startswith("'") or "\\" in written:
             raise ParameterError(

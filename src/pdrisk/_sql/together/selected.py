@@ -1,4 +1,4 @@
-"""Sums over rows that noisy values chose: these are biased, and a query that has some is warned about."""
+"""Warnings of statistics over noisy rows: of sums over rows that noisy values chose, and of groups of nobody."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from pdrisk._sql.noisy.layers import Layer
 from pdrisk._sql.noisy.uncut import is_noisy
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.together.stacked import GroupedTables, PublicRows, Statement, columns_of
-from pdrisk.errors import NoisyReleaseWarning
+from pdrisk.errors import DoubtfulReleaseWarning, NoisyReleaseWarning
 
-__all__ = ["has_selected", "sums_selected", "warn_of_selected"]
+__all__ = ["has_selected", "sums_selected", "warn_of_nobodys_groups", "warn_of_selected"]
 
 SUM: Final = re.compile(rf"(?:{'|'.join(sorted(SUMS))})\(")
+ADDING: Final = ("SUM(", "ROW_NUMBER(", "RANK(", "DENSE_RANK(")  # of which only the last rows are of nobody
 LIMITS: Final = (" LIMIT ", " OFFSET ")
 
 
@@ -29,8 +30,36 @@ def warn_of_selected(statements: Sequence[Statement]) -> None:
             "GROUP BY, or the order of a window) is biased: rows are there because their noise happened to be large, "
             "or small, and no interval holds. Choose rows by their keys, or sum all of them.",
             NoisyReleaseWarning,
-            stacklevel=caller()[1] + 1,
+            stacklevel=caller()[1],
         )
+
+
+def warn_of_nobodys_groups(statements: Sequence[Statement]) -> None:
+    """Warn, once, of statistics over groups but sums, which groups of nobody move."""
+    if any(map(_counts_groups, statements)):
+        warnings.warn(
+            "statistics over groups (AVG, COUNT, MIN, windows and others but SUM) read every listed group here, also "
+            "one of nobody, where SQL has no row for it: which groups occur would tell who is in the data. List only "
+            "the groups that are meant in keys=, or choose them by their keys.",
+            DoubtfulReleaseWarning,
+            stacklevel=caller()[1],
+        )
+
+
+def _counts_groups(statement: Statement) -> bool:
+    """Whether a statement aggregates groups that were listed."""
+    if isinstance(statement, PublicRows):
+        return False
+    if isinstance(statement, GroupedTables):
+        statement = statement.judged
+    if not isinstance(statement, Judged):
+        return any(map(_counts_groups, statement.parts))
+    groups = statement.query.groups
+    if groups is None or groups.keys_from not in ("given", "declared"):
+        return False
+    return any(
+        not sql.upper().startswith(ADDING) for layer in statement.layers for sql in (*layer.aggregated, *layer.windows)
+    )
 
 
 def has_selected(statement: Statement) -> bool:
