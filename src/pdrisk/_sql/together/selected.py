@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pdrisk._caller_frame import caller
@@ -12,7 +12,7 @@ from pdrisk._sql.expressions.windows import SUMS
 from pdrisk._sql.noisy.layers import Layer
 from pdrisk._sql.noisy.uncut import is_noisy
 from pdrisk._sql.select.judged_query import Judged
-from pdrisk._sql.together.stacked import GroupedTables, PublicRows, Statement, columns_of
+from pdrisk._sql.together.stacked import GroupedTables, PublicRows, Stacked, Statement, columns_of
 from pdrisk.errors import DoubtfulReleaseWarning, NoisyReleaseWarning
 
 __all__ = ["has_selected", "sums_selected", "warn_of_nobodys_groups", "warn_of_selected"]
@@ -48,18 +48,30 @@ def warn_of_nobodys_groups(statements: Sequence[Statement]) -> None:
 
 def _counts_groups(statement: Statement) -> bool:
     """Whether a statement aggregates groups that were listed."""
-    if isinstance(statement, PublicRows):
-        return False
+    layers = [*_layers(statement)]
+    aggregates = (sql for layer in layers for sql in (*layer.aggregated, *layer.windows))
+    return _has_listed_groups(statement) and not all(sql.upper().startswith(ADDING) for sql in aggregates)
+
+
+def _has_listed_groups(statement: Statement) -> bool:
+    if isinstance(statement, Stacked):
+        return any(map(_has_listed_groups, statement.parts))
+    judged = statement.judged if isinstance(statement, GroupedTables) else statement
+    groups = judged.query.groups if isinstance(judged, Judged) else None
+    return groups is not None and groups.keys_from in ("given", "declared")
+
+
+def _layers(statement: Statement) -> Iterator[Layer]:
+    """The SELECTs over noisy rows, those over parts among them."""
     if isinstance(statement, GroupedTables):
         statement = statement.judged
-    if not isinstance(statement, Judged):
-        return any(map(_counts_groups, statement.parts))
-    groups = statement.query.groups
-    if groups is None or groups.keys_from not in ("given", "declared"):
-        return False
-    return any(
-        not sql.upper().startswith(ADDING) for layer in statement.layers for sql in (*layer.aggregated, *layer.windows)
-    )
+    if isinstance(statement, Stacked):
+        for part in statement.parts:
+            yield from _layers(part)
+        below = () if statement.joined is None else statement.joined.below
+        yield from (layer for layers, _ in below for layer in layers)
+    if not isinstance(statement, PublicRows):
+        yield from statement.layers
 
 
 def has_selected(statement: Statement) -> bool:
