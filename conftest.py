@@ -113,11 +113,14 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is slow, unless everything is asked for or a test is named; what takes long goes first."""
     items.sort(key=lambda item: item.path.name not in LONG)
-    lengthy = set(LENGTHY_TESTS.read_text(encoding="utf-8").split())
+    of_all = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    lengthy = (
+        set(LENGTHY_TESTS.read_text(encoding="utf-8").split()) if of_all else set()
+    )  # of files that are named, all
     files = {item.nodeid.partition("::")[0] for item in items}
     tests = {item.nodeid.partition("[")[0] for item in items}
     gone = [name for name in sorted(lengthy - tests) if name.partition("::")[0] in files]
-    if gone and config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.getoption("time"):
+    if gone and not config.getoption("time"):
         raise pytest.UsageError(f"tests/{LENGTHY_TESTS.name} names what is no test: {', '.join(gone)}")
     is_named = any("::" in argument for argument in config.args)
     if config.getoption("runslow") or config.getoption("time") or is_named:
