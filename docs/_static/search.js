@@ -43,6 +43,7 @@
     "lower min minimum smallest",
     "many multiple several",
     "missing na nan null",
+    "noise noisy",
     "percent percentage proportion share",
     "postgres postgresql",
     "publication publish release",
