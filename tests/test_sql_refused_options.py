@@ -138,7 +138,7 @@ PARAMS = {
     "zoned": (f"{COUNT} WHERE day > ?", {"params": [pd.Timestamp("2020", tz="UTC")]}, "parameter 1 has a time zone"),
     "not finite": (f"{COUNT} WHERE age > ?", {"params": [Decimal("NaN")]}, "a number in the query is not finite"),
     "a NUL": (f"{COUNT} WHERE sex = ?", {"params": ["a\0b"]}, "parameter 1 holds a NUL character"),
-    "text for a number": (f"{COUNT} WHERE age > ?", {"params": ["3"]}, "> compares numbers with text"),
+    "text for a number": (f"{COUNT} WHERE age > ?", {"params": ["three"]}, "> compares numbers with text"),
     "as a column": ("SELECT AVG(?) FROM people", {"params": ["age"]}, "avg needs numbers, but its argument holds text"),
     "missing as bounds": ("SELECT dp_mean(age, lo := ?, hi := 9) FROM people", {"params": [None]}, "lo of bounds must"),
     "for a limit": (f"{GROUPED} LIMIT ?", {"params": [1.5], "keys": ["a"]}, "LIMIT takes a whole number written out"),
