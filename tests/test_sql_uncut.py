@@ -248,6 +248,7 @@ class TestSelected:
             (f"SELECT AVG(n) FROM {COUNTS}", True), (f"SELECT COUNT(*) FROM {COUNTS}", True),
             ("SELECT g, COUNT(*) - AVG(COUNT(*)) OVER () AS d FROM frame GROUP BY g", True),
             (f"SELECT 1 AS a, AVG(n) FROM {COUNTS} UNION ALL SELECT 2, SUM(n) FROM {COUNTS}", True),
+            ("SELECT g, COUNT(*) - LAG(COUNT(*)) OVER (ORDER BY g) AS d FROM frame GROUP BY g", False),
             (f"SELECT SUM(n) FROM {COUNTS}", False), ("SELECT g, AVG(g) FROM frame GROUP BY g", False),
             ("SELECT g, RANK() OVER (ORDER BY COUNT(*) DESC) AS r FROM frame GROUP BY g", False),
         ],

@@ -13,6 +13,7 @@
     "big large huge",
     "blank empty",
     "bound limit range",
+    "cache remember save store",
     "chart figure graph picture plot",
     "choice choose pick",
     "clamp extreme outlier",
@@ -52,7 +53,6 @@
     "record row",
     "refresh rerun",
     "regression slope",
-    "cache remember save store",
     "safe secure security",
   ].map((group) => group.split(" "));
 

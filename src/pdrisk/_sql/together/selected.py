@@ -18,7 +18,8 @@ from pdrisk.errors import DoubtfulReleaseWarning, NoisyReleaseWarning
 __all__ = ["has_selected", "sums_selected", "warn_of_nobodys_groups", "warn_of_selected"]
 
 SUM: Final = re.compile(rf"(?:{'|'.join(sorted(SUMS))})\(")
-ADDING: Final = ("SUM(", "ROW_NUMBER(", "RANK(", "DENSE_RANK(")  # of which only the last rows are of nobody
+# What a group of nobody does not change, or only where it stands itself.
+ADDING: Final = ("SUM(", "ROW_NUMBER(", "RANK(", "DENSE_RANK(", "LAG(", "LEAD(")
 LIMITS: Final = (" LIMIT ", " OFFSET ")
 
 
