@@ -32,7 +32,7 @@ LONG = (
     "test_cli_words.py",
 )
 MOST = 2  # parameters of one test that run by default, spread evenly over all of them
-LENGTHY = 0.3  # seconds of a test, from which on it runs with --runslow only: see --time
+LENGTHY = 0.15  # seconds of a test, from which on it runs with --runslow only: see --time
 LENGTHY_TESTS = Path(__file__).with_name("tests") / "lengthy.txt"
 
 for name, examples in {"dev": 12, "ci": 24, "nightly": 2000}.items():
