@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pdrisk._core.lattice import LARGEST_PLACES, PLACES
 from pdrisk._core.pairs import CorrAmong, Moments
@@ -97,7 +96,7 @@ class KNormProducts(BernsteinProducts):
         summaries = zip(pairs, summary.together, strict=True) if summary.together else ((self.statistic, summary),)
         found = np.zeros((1 + 2 * columns + len(pairs), len(summary.n)), dtype=np.int64)
         for pair, own in summaries:
-            found[_rows(pair)] = _numbers(own.products[pair.degrees])
+            found[_rows(pair)] = NUMBERS @ own.products[pair.degrees]  # what leaves 64 bits on the way comes back
         return np.clip(found, -LARGEST_PLACES, LARGEST_PLACES)
 
     def noise95(self, summary: Summary) -> FloatArray:
@@ -144,16 +143,6 @@ def _rows(pair: CorrAmong) -> list[int]:
     k = pair.columns
     at = pair.first * (2 * k - pair.first - 1) // 2 + pair.second - pair.first - 1
     return [0, 1 + pair.first, 1 + pair.second, 1 + k + pair.first, 1 + k + pair.second, 1 + 2 * k + at]
-
-
-def _numbers(products: NDArray[Any]) -> IntArray:
-    """The six numbers of a pair in steps, from its nine sums: no part of a computation leaves 64 bits."""
-    parts = products.reshape(3, 3, -1)
-    (low, middle, high), (below, between, above) = parts.sum(axis=1), parts.sum(axis=0)
-    n = low + middle + high
-    squares = [(n - 2 * part) - 2 * part for part in (middle, between)]
-    product = (parts[2, 2] - parts[0, 2]) - (parts[2, 0] - parts[0, 0])
-    return np.stack([n, high - low, above - below, *squares, product])
 
 
 @lru_cache(maxsize=64)
