@@ -21,12 +21,15 @@ class OwnerKey(NamedTuple):
         Whether they lead to that table; else they are its own.
     is_single : bool
         Whether no two rows of the relation have them alike, as far as a catalog or the owner says.
+    decides : bool
+        Whether a row belongs to the person that the link leads to; else ids say whose it is, or another link.
     """
 
     of: tuple[str, ...]
     columns: tuple[str, ...]
     is_link: bool
     is_single: bool = False
+    decides: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,8 @@ def of_tables(
 def _check_links(links: Links, given: Given, private: Mapping[str, str]) -> None:
     """Refuse links between tables or columns that a Dataset does not have; its public tables are not looked at."""
     for name, listed in links.items():
-        for table, columns in ((name, listed[0].columns), (listed[0].parent, listed[0].key)):
+        ends = [(name, listed[0].columns), *((each.parent, each.key) for each in listed if each.to_people)]
+        for table, columns in ends:
             if lowered(table) not in private:
                 raise ParameterError(
                     f"links= names {table}, which is no table of people here.{did_you_mean(table, list(private))}"

@@ -59,12 +59,15 @@ class _On:
         What else holds.
     once : {"", "left", "right"}
         Of which relation each row matches one of the other at most: the one that has the link.
+    said : tuple of Condition
+        What a reader has to know of a link that does not decide whose a row is.
     """
 
     parts: frozenset[int]
     equal: tuple[tuple[Expression, Expression], ...]
     conditions: tuple[Condition, ...]
     once: str = ""
+    said: tuple[Condition, ...] = ()
 
 
 def conjuncts(node: Node | None) -> list[Node]:
@@ -281,7 +284,8 @@ def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source)
 def _through_links(on: _On, left: Relation, right: Relation) -> _On:
     """The same with people's ids equal where the columns of a link are.
 
-    Of keys that are unique, this changes nothing. Of others it keeps each row that of one person.
+    Of keys that are unique, and tables with one way to people, this changes nothing. Of others it keeps each row that
+    of one person.
     """
     ours, theirs = left.owners, right.owners
     assert ours is not None and theirs is not None
@@ -298,12 +302,16 @@ def _through_links(on: _On, left: Relation, right: Relation) -> _On:
     for first, second in zip(ours.key, theirs.key, strict=True):
         check_alike(left, first, right, second)
     has_left, has_right = (any(pair[at].is_single for pair in pairs) for at in (0, 1))
-    return replace(on, parts=frozenset(range(len(ours.key))), once="left" if has_right else "right" if has_left else "")
+    parts = frozenset(range(len(ours.key)))
+    is_known = on.parts == parts or any(all(each.decides or not each.is_link for each in pair) for pair in pairs)
+    said = Condition(f"{left.source.name} and {right.source.name} are rows of one person", False)
+    once = "left" if has_right else "right" if has_left else ""
+    return replace(on, parts=parts, once=once, said=() if is_known else (said,))
 
 
 def _shown(right: Relation, on: _On, how: str) -> tuple[Condition, ...]:
     """The second relation and ON as people read them."""
-    found = (*right.inside, *on.conditions)
+    found = (*right.inside, *on.conditions, *on.said)
     if how not in ("SEMI", "ANTI", "LEFT"):
         return found
     words = {"SEMI": "EXISTS", "ANTI": "NOT EXISTS", "LEFT": "LEFT JOIN"}[how]

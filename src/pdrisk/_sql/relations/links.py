@@ -53,13 +53,17 @@ def linked(relation: Relation, asked: str, sources: Sources, stored: Callable[[t
     links = () if relation.owners is not None else sources.links.get(lowered(name), ())
     if not links:
         return relation
-    _check_child(relation, name)
-    for further in links[1:]:
-        if not owners_of(stored(tuple(further.parent.split("."))), sources).is_public:
+    _check_child(relation, name, decides=links[0].decides)
+    further = [each for each in links if not each.decides]
+    for each in further:
+        if not each.to_people and not owners_of(stored(tuple(each.parent.split("."))), sources).is_public:
             raise ParameterError(
-                f"the rows of {name} belong to the people of its first link, and those of {further.parent} would not "
-                f"be protected: leave this link out, or put it first. Join {further.parent} on the person."
+                f"links= of {name} lead to {each.parent}, and neither person= nor links= nor public= say whether "
+                "somebody is in it: name it in one of them, or leave this link out."
             )
+    vouched = [said for each in further if each.to_people for said in _vouched(each, name, sources)]
+    if not links[0].decides:
+        return replace(relation, inside=(*relation.inside, *vouched))
     link = links[0]
     taken: set[str] = set()
     child = written_out(replace(relation, owners=PUBLIC), sources, taken)
@@ -86,16 +90,16 @@ def linked(relation: Relation, asked: str, sources: Sources, stored: Callable[[t
     )
     ids = tuple(by_key[each] for each in owners_key(parent)) if is_of_ids else owners_key(parent)
     assert sources.owner_of is not None  # else nobody said who the parent's people are
-    inside = (*child.inside, *parent.inside, *([] if is_of_ids else _vouched(link, name, sources)))
+    inside = (*child.inside, *parent.inside, *([] if is_of_ids else _vouched(link, name, sources)), *vouched)
     return replace(child, source=source, names=relation.names, owners=sources.owner_of(source, ids), inside=inside)
 
 
-def _check_child(relation: Relation, name: str) -> None:
+def _check_child(relation: Relation, name: str, *, decides: bool) -> None:
     """Refuse links of what has people of its own, or of nobody."""
     if relation.source.public:
         raise ParameterError(f"links= and public= both name {name}, and public tables have no people: leave one out.")
     people = relation.source.declared.people
-    if people is not None and people.columns:
+    if decides and people is not None and people.columns:
         raise ParameterError(
             f"{name} declares person=, and links= lead to people, too: declare it without person=, or leave it out of "
             "links=."

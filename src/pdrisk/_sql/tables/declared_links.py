@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pdrisk._core.foreign import shown
@@ -30,21 +30,29 @@ class DeclaredLink(NamedTuple):
         Columns of that table.
     is_unique : bool
         Whether no two of its rows have the same key, by the owner's word.
+    decides : bool
+        Whether a row belongs to the person of the row that it leads to: so does the first link of a table without ids.
+    to_people : bool
+        Whether somebody is in the rows of that table, as far as ``person=`` and ``links=`` say.
     """
 
     columns: tuple[str, ...]
     parent: str
     key: tuple[str, ...]
     is_unique: bool
+    decides: bool = False
+    to_people: bool = True
 
     def owner_key(self, *, is_link: bool) -> OwnerKey:
         """The columns of either table, which equal values in the other's lead to one person by."""
         pairs = sorted(zip(self.key, self.columns, strict=True))
         of = (lowered(self.parent), *(lowered(own) for own, _ in pairs))
-        return OwnerKey(of, tuple(other if is_link else own for own, other in pairs), is_link)
+        return OwnerKey(
+            of, tuple(other if is_link else own for own, other in pairs), is_link, decides=is_link and self.decides
+        )
 
 
-Links = Mapping[str, tuple[DeclaredLink, ...]]  # by the name of a table in lower case; the first leads to people
+Links = Mapping[str, tuple[DeclaredLink, ...]]  # by the name of a table in lower case
 
 
 def checked_links(links: object, person: object) -> Links:
@@ -71,15 +79,26 @@ def checked_links(links: object, person: object) -> Links:
     found = {last_name(name): _links_of(name, given) for name, given in links.items()}
     if len(found) < len(links):
         raise ParameterError("links= names a table twice, in other capitals: list all its links in one place.")
-    own = {last_name(str(name)) for name in person} if isinstance(person, Mapping) else None
+    ids = _ids(person) if isinstance(person, Mapping) else None
+    people = {*found, *(ids or ())}
+    for name, listed in found.items():
+        has_ids = ids is not None and name in ids
+        found[name] = tuple(
+            link._replace(decides=at == 0 and not has_ids, to_people=last_name(link.parent) in people)
+            for at, link in enumerate(listed)
+        )
     for name in found:
-        if own is not None and name in own:
-            raise ParameterError(
-                f"person= and links= both say whose rows {name} has: leave it out of person= if each row belongs to "
-                "the person of the row it links to, else out of links=."
-            )
-        _check_way(name, found, own)
+        _check_way(name, found, ids)
+        _check_further(name, found[name], ids or {})
     return found
+
+
+def _ids(person: Mapping[Any, object]) -> dict[str, frozenset[str]]:
+    """The columns of ids by table, all in lower case."""
+    return {
+        last_name(str(name)): frozenset(lowered(str(column)) for column in checked_columns("person", columns))
+        for name, columns in person.items()
+    }
 
 
 def last_name(table: str) -> str:
@@ -87,18 +106,34 @@ def last_name(table: str) -> str:
     return lowered(table).rsplit(".", 1)[-1]
 
 
-def _check_way(name: str, links: Links, people: Collection[str] | None) -> None:
-    """Refuse a way that leads in a circle, or to a table without people; ``people`` None: all without links."""
+def _check_way(name: str, links: Links, ids: Mapping[str, object] | None) -> None:
+    """Refuse a way that leads in a circle, or to a table without people; ``ids`` None: all without links have some."""
     way = [name]
-    while way[-1] in links:
+    while way[-1] in links and links[way[-1]][0].decides:
         way.append(last_name(links[way[-1]][0].parent))
         if way[-1] in way[:-1]:
             raise ParameterError(f"links= lead in a circle, {' -> '.join(way)}: the last has to lead to people.")
-    if people is not None and way[-1] not in people:
+    if ids is not None and way[-1] not in ids:
         raise ParameterError(
             f"links= lead {' -> '.join(way)}, and person= does not say who a person is in {way[-1]}: add it to "
             "person=, or begin with the link that leads to people."
         )
+
+
+def _check_further(name: str, listed: Sequence[DeclaredLink], ids: Mapping[str, frozenset[str]]) -> None:
+    """Refuse a link that names somebody else than the person whose row it is, such as an order's clerk."""
+    before: set[tuple[object, ...]] = set()
+    for link in listed:
+        way = (last_name(link.parent), frozenset(map(lowered, link.key)))
+        names_people = ids.get(way[0]) == way[1] and ids.get(name) != frozenset(map(lowered, link.columns))
+        if not link.decides and (names_people or way in before):
+            whose = f"person= of {name}" if name in ids else "its first link"
+            columns = ", ".join(link.columns)
+            raise ParameterError(
+                f"the rows of {name} belong to the people of {whose}, and those that {columns} names in {link.parent} "
+                "would not be protected: leave this link out, or let it say whose rows they are."
+            )
+        before.add(way)
 
 
 def _links_of(name: str, given: object) -> tuple[DeclaredLink, ...]:
@@ -129,13 +164,15 @@ def _link(name: str, given: Any) -> DeclaredLink:
 
 
 def owner_keys(name: str, columns: Collection[str], ids: Collection[str], links: Links) -> tuple[OwnerKey, ...]:
-    """Columns of a table of which equal values belong to one person: its link, and what others link to.
+    """Columns of a table of which equal values belong to one person: its links to people, and what others link to.
 
     What others link to is unique, except for ids of people, who may have several rows.
     """
     spelt = {lowered(column): column for column in columns}
-    own = [each.owner_key(is_link=True) for each in links.get(lowered(name), ())[:1]]
-    others = [of[0].owner_key(is_link=False) for of in links.values() if last_name(of[0].parent) == lowered(name)]
+    own = [each.owner_key(is_link=True) for each in links.get(lowered(name), ()) if each.to_people]
+    others = [
+        each.owner_key(is_link=False) for of in links.values() for each in of if last_name(each.parent) == lowered(name)
+    ]
     found = []
     for each in dict.fromkeys([*own, *others]):
         if all(lowered(column) in spelt for column in each.columns):
