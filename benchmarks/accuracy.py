@@ -72,6 +72,7 @@ class Error:
 
     ``mean`` is that of all, ``typical`` the median of the samples' own means. ``coverage`` is the share of answers
     whose own 95 % interval holds the exact one, ``width`` half of its mean width; None of answers without one.
+    ``halves`` are the means of every second draw; None where the law of the answers gave the mean.
     """
 
     mean: float
@@ -79,6 +80,11 @@ class Error:
     standard_error: float = 0.0
     coverage: float | None = None
     width: float | None = None
+    halves: tuple[float, float] | None = None
+
+    def half(self, at: int) -> float:
+        """The mean of every second draw, or by the law of the answers."""
+        return self.mean if self.halves is None else self.halves[at]
 
     @classmethod
     def of(cls, values: Any, exact: Any, ends: Any = None) -> Error:
@@ -140,11 +146,17 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """The error as a multiple of that of the best peer; differences of errors that count as none do not matter."""
+        """The error as a multiple of that of the best peer; differences of errors that count as none do not matter.
+
+        Half of a peer's draws say whether it is the best, and the others how good it is: the luckiest of several that
+        are equally good would look better than it is.
+        """
         if self.best_peer is None:
             return None
         least = FLOOR * self.scale
-        ours, theirs = self.ours.mean + least, self.errors[self.best_peer].mean + least
+        known = [self.errors[peer] for peer in self.peers & self.errors.keys()]
+        best = [min(known, key=lambda each: each.half(at)).half(1 - at) for at in (0, 1)]
+        ours, theirs = self.ours.mean + least, sum(best) / 2 + least
         return ours / theirs if theirs > 0 else (1.0 if ours == 0 else math.inf)
 
     @property
@@ -321,7 +333,9 @@ def peer_errors(
         if len(values) == len(parts):
             off = [np.abs(np.array(each) - one) for each, one in zip(values, exact, strict=True)]
             unsure = math.sqrt(sum(each.var() / len(each) for each in off)) / len(off)
-            errors[peer.name] = Error.of_samples([each.mean() for each in off], unsure)
+            error = Error.of_samples([each.mean() for each in off], unsure)
+            halves = [float(np.mean([each[at::2].mean() for each in off])) for at in (0, 1)]
+            errors[peer.name] = replace(error, halves=(halves[0], halves[1]))
     return errors
 
 

@@ -117,6 +117,9 @@ QUESTIONS = {f"{name} in all groups": ask for name, ask in IN_ALL.items()} | {
     "rollup": lambda d: d.sql(
         "SELECT g, COUNT(DISTINCT pid) AS n FROM data GROUP BY ROLLUP (g)", eps=1, groups=2, keys=KEYS
     ),
+    "people in groups of rows": lambda d: d.sql(
+        "SELECT g, COUNT(DISTINCT pid) AS n, COUNT(*) AS k FROM data GROUP BY g", eps=1, rows=2, keys=KEYS
+    ),
     "scalar": lambda d: d.sql("SELECT COUNT(*) AS n, (SELECT AVG(x) FROM data) AS m FROM data", eps=1, rows=2),
 }
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import pdrisk
+from pdrisk.errors import ParameterError
 from sql_people import PEOPLE, connection, described, refusal, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -154,6 +155,72 @@ class TestKeys:
     def test_many(self):
         frame = pd.DataFrame({"g": np.arange(50_000)})
         assert counts(frame, range(-1, 49_999)) == [0.0] + [1.0] * 49_999
+
+
+LISTED = {"s": ["a", "b", "C"], "n": [0, 1, 2, 3], "m": [1, None]}
+COMPUTED = {  # expressions of columns with listed keys, and the groups that these make
+    "UPPER(s)": ["A", "B", "C"],
+    "COALESCE(s, '?')": ["a", "b", "C", "?"],
+    "n // 2": [0, 1],
+    "n / 2": [0, 0.5, 1, 1.5],
+    "m + 1": [2, None],
+    "n, n - 1": [(0, -1), (1, 0), (2, 1), (3, 2)],
+    "n % 2, CASE WHEN n > 2 THEN 'big' ELSE 'small' END": [(0, "small"), (1, "small"), (1, "big")],
+    "s || m": ["a1", "b1", "C1"],
+    "s = 'a'": [False, True],  # all that it can be, and in this order
+    "s, n % 2": [("a", 0), ("a", 1), ("b", 0), ("b", 1), ("C", 0), ("C", 1)],
+}
+
+
+class TestOfListedColumns:
+    """Expressions of columns with listed keys have the groups that these make."""
+
+    @staticmethod
+    def rows(n=300):
+        draw = np.random.default_rng(3)
+        text, numbers = draw.choice(["a", "b", "C", None], n), draw.integers(0, 4, n)
+        return pd.DataFrame({"s": text, "n": numbers, "m": pd.array(draw.choice([1, None], n), dtype="Int64")})
+
+    @pytest.mark.parametrize("by", COMPUTED)
+    def test_by_plain_sql(self, by):
+        frame, groups = self.rows(), by.split(", ") if by.startswith(("n", "s,")) else [by]
+        names = ", ".join(f"{each} AS g{at}" for at, each in enumerate(groups))
+        query = f"SELECT {names}, COUNT(*) AS n FROM frame GROUP BY ALL"
+        listed = {name: keys for name, keys in LISTED.items() if name in by}
+        answer = pdrisk.sql(query, eps=1, keys=listed, frame=frame)
+        found = [tuple(None if each != each else each for each in row[:-1]) for row in answer.itertuples(index=False)]
+        assert found == [each if isinstance(each, tuple) else (each,) for each in COMPUTED[by]]
+        exact = {row[:-1]: row[-1] for row in duckdb.sql(query).fetchall()}
+        assert answer["n"].tolist() == [exact[row] for row in found]
+        declared = frame.dprisk.declare(keys={name: keys for name, keys in listed.items() if name != "m"})
+        if "m" not in by:
+            again = pdrisk.sql(query, eps=1, frame=declared)
+            pd.testing.assert_frame_equal(again, answer, check_like=True)
+
+    def test_within_where_and_lists(self):
+        query = "SELECT UPPER(s) AS u, COUNT(*) AS n FROM frame WHERE s IN ('a', 'b') GROUP BY u"
+        assert pdrisk.sql(query, eps=1, frame=self.rows())["u"].tolist() == ["A", "B"]
+        rolled = pdrisk.sql(
+            "SELECT n % 2 AS odd, n, COUNT(*) AS k FROM frame GROUP BY ROLLUP (odd, n)",
+            eps=1, keys={"n": LISTED["n"]}, frame=self.rows(),
+        )  # fmt: skip
+        assert len(rolled) == 4 + 2 + 1
+        own = pdrisk.sql(
+            "SELECT n % 2 AS odd, COUNT(*) AS k FROM frame GROUP BY odd",
+            eps=1, keys={"odd": [1, 5], "n": LISTED["n"]}, frame=self.rows(),
+        )  # fmt: skip
+        assert own["odd"].tolist() == [1, 5]
+
+    @pytest.mark.parametrize(
+        ("by", "how"), [("n % ?", {"params": [2]}), ("n + q", {}), ("q", {}), ("n + random()", {}), ("s || n", {})]
+    )
+    def test_not_of_parameters_or_other_columns(self, by, how):
+        keys = {"n": list(range(200)), "s": list(map(str, range(200)))}
+        with pytest.raises(ParameterError, match=r"needs the public list|from record to record"):
+            pdrisk.sql(
+                f"SELECT {by} AS g, COUNT(*) AS k FROM frame GROUP BY g",
+                eps=1, keys=keys, frame=self.rows().assign(q=1), **how,
+            )  # fmt: skip
 
 
 class TestOrder:

@@ -244,10 +244,6 @@ class TestKeys:
     def test_a_code_is_no_key(self, options, monkeypatch):
         assert "list None" in str(refusal(monkeypatch, BY_REGION, eps=1, keys=["north", "?"], **options))
 
-    def test_an_expression_has_no_declared_keys(self, monkeypatch):
-        query = "SELECT upper(region) AS region, COUNT(*) FROM t GROUP BY upper(region)"
-        assert "public list" in str(refusal(monkeypatch, query, eps=1, schema=schema(), t=PEOPLE))
-
 
 # fmt: off
 SIGNED = ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL(5,2)", "DECIMAL(38,0)"]

@@ -321,10 +321,10 @@ def judged_unit(
         raise people_as_groups(people.columns)
     in_groups = _groups_of(people, by, way, groups)
     in_groups = checked_rows(people.rows) if in_groups is None and is_counted else in_groups  # k rows: k groups at most
-    # With rows=k alone, k rows lie in whatever groups; people are counted in groups, whichever of their rows are left.
-    if in_groups is None and (most is None or (counts_ids and rows is not None)):
+    # With rows=k alone, k rows lie in whatever groups; a frame's people are counted whichever of their rows are left.
+    if in_groups is None and (most is None or (counts_ids and rows is not None and not counts_rows)):
         different = [column for column in by if column not in people.constant]
-        raise in_several_groups(different, counts_people=counts_ids)
+        raise in_several_groups(different, counts_people=counts_ids and not counts_rows)
     overall = most is not None and in_groups is None
     # Of people who are counted no row is left out, and nobody has more rows than the tables of a join say.
     has_one = way == ONE and bool(by)

@@ -167,19 +167,15 @@ def keys_of_part(keys: object, union: Union, places: tuple[int, ...]) -> object:
     size = len(union.groups)
     if not places:
         return None
-    if keys is None or isinstance(keys, str) or len(places) == size:
+    if keys is None or isinstance(keys, str | Mapping) or len(places) == size:
         return keys
-    columns = columns_of_frame(keys)
-    if columns is not None or isinstance(keys, Mapping):
+    if (columns := columns_of_frame(keys)) is not None:
         others = [names for place, names in enumerate(union.groups) if place not in places]
-        named: Mapping[Any, Any] = keys if isinstance(keys, Mapping) else columns or {}
         left = {
             name: listed
-            for name, listed in named.items()
+            for name, listed in columns.items()
             if not (isinstance(name, str) and any(lowered(name) in names for names in others))
         }
-        if columns is None:
-            return left or None
         rows = zip(*([plain_key(key) for key in listed] for listed in left.values()), strict=True)
         return pd.DataFrame(list(dict.fromkeys(rows)), columns=list(left), dtype=object)
     listed = list(keys)  # type: ignore[call-overload] # what it is, the judge says

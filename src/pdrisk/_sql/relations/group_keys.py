@@ -57,6 +57,8 @@ class Grouping:
         As it is written.
     of_months : bool
         Whether it is the beginning of a month, quarter or year: then 2020-01 is a key.
+    given : bool
+        Whether values of parameters are in it.
     """
 
     sql: str
@@ -68,6 +70,7 @@ class Grouping:
     day: Day | None = None
     node: Node | None = field(default=None, compare=False, repr=False)
     of_months: bool = False
+    given: bool = False
 
     def public(self, declared: Sequence[Any] | None, limit: Limit | None) -> list[Any] | None:
         """Keys that are declared or evident, within what WHERE allows; None without any.
@@ -109,8 +112,9 @@ def typed_key(group: Expression, sql_type: str, names: tuple[str, ...], who: str
         raise ColumnTypeError(f"{who} {names[0]} holds {group.kind}: make text, numbers, truth values or dates of it.")
     values = TRUE_OR_FALSE if group.kind == TRUTH and group.values is None else group.values
     return Grouping(
-        group.sql, group.kind, to, names, group.column, values, group.day, of_months=begins_months(group.node)
-    )
+        group.sql, group.kind, to, names, group.column, values, group.day, of_months=begins_months(group.node),
+        given=group.given,
+    )  # fmt: skip
 
 
 def keys_given(

@@ -32,6 +32,7 @@ from pdrisk._sql.expressions.windows import ABOUT_RECORDS
 from pdrisk._sql.noisy.layers import Layer, Layered, aggregates, layer_over, layered, tail
 from pdrisk._sql.noisy.quantile_idioms import check_quantiles
 from pdrisk._sql.noisy.weighted_means import no_weights, with_weighted_means, with_weights_of_design
+from pdrisk._sql.relations.computed_keys import computed_keys
 from pdrisk._sql.relations.day_keys import within_bounds
 from pdrisk._sql.relations.from_clause import is_by_person, public_table, relation_of
 from pdrisk._sql.relations.group_keys import Grouping, PublicKeys, keys_given
@@ -312,6 +313,7 @@ def _columns_below(source: Source, nodes: Sequence[Node]) -> list[str]:
 
 def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Condition], counted: str) -> Groups | None:
     """The groups with their keys."""
+    lists = {lowered(str(name)): own for name, own in keys.items()} if isinstance(keys, Mapping) else {}
     passed = [name for name in keys if isinstance(name, str)] if isinstance(keys, Mapping) else []
     if len(set(map(lowered, passed))) < len(passed):
         raise ParameterError("keys= names a group twice, in other capitals: list its keys in one place.")
@@ -330,7 +332,7 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
             lambda group: source.known(group.column).keys,
             lambda group: source.categories(group.column),
             found,
-            public=partial(_public_keys, answers, conditions),
+            public=partial(_public_keys, answers, conditions, found, lists),
             counted=counted,
             passed=passed,
         )
@@ -347,11 +349,25 @@ def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Conditio
 
 
 def _public_keys(
-    answers: Answers, conditions: Sequence[Condition], groups: Sequence[Grouping], given: Collection[int]
+    answers: Answers,
+    conditions: Sequence[Condition],
+    found: Sequence[Limit],
+    passed: Mapping[str, object],
+    groups: Sequence[Grouping],
+    given: Collection[int],
 ) -> list[PublicKeys]:
-    """Keys that public tables list."""
+    """Keys that public tables list, and those of expressions of columns with listed keys."""
+    source = answers.relation.source
     nodes = [None if each.node is None else resolved(each.node, answers.rows) for each in groups]
-    return public_keys(nodes, given, answers.relation.listed, [each.node for each in conditions])
+    tables = public_keys(nodes, given, answers.relation.listed, [each.node for each in conditions])
+    listed = {at for places, _ in tables for at in places}
+
+    def keys_of(column: Grouping) -> Sequence[Any] | None:
+        own = passed.get(lowered(column.names[0]), source.known(column.names[0]).keys)
+        return own if isinstance(own, list | tuple) else None
+
+    others = [None if at in listed else node for at, node in enumerate(nodes)]
+    return [*tables, *computed_keys(groups, others, given, source, keys_of, found)]
 
 
 def _on_its_days(group: Grouping, found: Sequence[Limit], rows: Rows) -> Grouping:
