@@ -1,6 +1,7 @@
 """The base measure of the exponential mechanism: from its definition, and what it depends on."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -23,22 +24,33 @@ def places(measure):
     return np.diff(measure.before(np.arange(measure.size + 1)))
 
 
-def by_definition(size, zero):
-    """Weights of all points as parts of the heaviest one: shells in equal shares, and as much spread evenly."""
+def by_definition(points, zero):
+    """Weights of all points: shells in equal shares, as much spread evenly, and a third of both for round numbers."""
+    size = points.size
     shell = [Fraction(1, RATIO ** math.floor(math.log(abs(at - zero) + 1, RATIO) + 1e-12)) for at in range(size)]
-    return [each + sum(shell) / size for each in shell]
+    weights = [each + sum(shell) / size for each in shell]
+    units = [10**k for k in range(1, 9) if 10 <= (size - 1) / 10**k <= 1000]
+    even = [[at for at in range(size) if (points.first + at) % unit == 0] for unit in units]
+    near = [[at for at in range(size) if abs(at - zero) in range(10 ** (k + 1), 10 ** (k + 2), 10**k)]
+            for k in range(1, 9)]  # fmt: skip
+    kinds = [kind for kind in ([heap for heap in each if heap] for each in (even, near)) if kind] if units else []
+    for kind in kinds:
+        for heap in kind:
+            for at in heap:
+                weights[at] += sum(shell) * 2 / 3 / len(kinds) / len(kind) / len(heap)
+    return weights
 
 
 @pytest.mark.parametrize("universe", UNIVERSES, ids=str)
 class TestMeasure:
-    def test_half_is_even_and_shells_have_equal_shares(self, universe):
+    def test_shares_of_round_even_and_near_points(self, universe):
         points = Points.between(*universe)
         if points.size > 5000:
             points = Points(points.lo / 1000, points.hi / 1000, 0, True)  # the same with fewer points
         measure = Measure.of(points)
         nearest = int(np.argmin(np.abs(points.value(np.arange(points.size)))))
         assert measure.zero == nearest
-        exact = by_definition(measure.size, measure.zero)
+        exact = by_definition(points, measure.zero)
         found = places(measure)
         unit = Fraction(int(found.sum())) / sum(exact)
         for own, wanted in zip(found.tolist(), exact, strict=True):
@@ -48,17 +60,25 @@ class TestMeasure:
         measure = Measure.of(Points.between(*universe))
         found = places(measure)
         assert found.min() == measure.least >= 1 and found.sum() == measure.total < 2**43
-        assert measure.spread == -(-measure.total // measure.least) <= 2 * measure.size
+        assert measure.spread == -(-measure.total // measure.least) <= 3 * measure.size
         drawn = np.unique(np.append(np.random.default_rng(1).integers(0, measure.total, 5000), [0, measure.total - 1]))
         point = measure.point(drawn)
         assert (measure.before(point) <= drawn).all() and (drawn < measure.before(point + 1)).all()
 
     def test_runs_of_equal_weights(self, universe):
-        measure = Measure.of(Points.between(*universe))
+        measure = replace(Measure.of(Points.between(*universe)), heaps=())
         found = places(measure)
         changes = np.flatnonzero(np.diff(found))
         assert set(changes.tolist()) | set((changes + 1).tolist()) <= set(measure.ends)
         assert len(measure.ends) < 45
+
+    def test_lightest_and_heaviest_points_of_runs(self, universe):
+        measure, draw = Measure.of(Points.between(*universe)), np.random.default_rng(2)
+        found, start = places(measure), draw.integers(0, measure.size, 40)
+        width = draw.integers(1, np.minimum(measure.size - start, 1000) + 1)
+        least, most = measure.lightest_and_heaviest(start, width)
+        exact = [found[a : a + b] for a, b in zip(start, width, strict=True)]
+        assert least.tolist() == [each.min() for each in exact] and most.tolist() == [each.max() for each in exact]
 
 
 def is_round(measure, at):
@@ -73,7 +93,7 @@ class TestRoundPoints:
     @pytest.mark.parametrize("universe", [(-1.0, 3.0, True), (1.0, 675.0, True), (0.0, 1000.0, True)], ids=str)
     def test_few_points_are_all_round(self, universe):
         points = Points.between(*universe)
-        assert Measure.round_ones(points) == Measure.of(points)
+        assert Measure.round_ones(points) == replace(Measure.of(points), heaps=())
 
     @pytest.mark.parametrize(
         "universe", [(0.0, 1.0), (0.0, 2.7e6), (-700.0, 300.0), (1e6, 1e6 + 1), (-0.3, 1 / 3), (-99.0, -18.0)], ids=str
@@ -148,7 +168,7 @@ def test_even_without_a_zero():
 
 def test_the_widest_bounds_of_whole_numbers():
     measure = Measure.of(Points.between(-(2.0**31), 2.0**31, True))
-    assert measure.total < 2**44
+    assert measure.total < 2**45
     assert measure.point(measure.before(np.array([0, measure.zero, measure.size - 1]))).tolist() == [
         0, measure.zero, measure.size - 1,
     ]  # fmt: skip
@@ -159,7 +179,32 @@ def test_bounds_and_step_alone_decide():
     for records in ([], [3.0], list(range(90))):
         mechanism = Exponential(Median(), Universe(0.0, 100.0), Fraction(1))
         summarised(mechanism, [records])
-        assert mechanism.measure == Measure(100_001, 0)
+        assert mechanism.measure == Measure(100_001, 0, heaps=(100, 1000, 10_000))
+
+
+@pytest.mark.parametrize("eps", ["1/2", "2", "6"])
+def test_losses_among_round_numbers_by_brute_force(eps):
+    """Never above what is told, and not far below it, wherever the rank lies in a gap with light and heavy points."""
+    mechanism = Exponential(Median(whole=True), Universe(-40.0, 79.0), Fraction(eps))
+    measure, points = mechanism.measure, np.arange(120)
+    assert measure.heaps == (10,)
+    logs_of_places, table = np.log(places(measure)), np.log(np.array(mechanism.weights.shares))
+
+    def logs(records):
+        own = np.array(records, dtype=np.int64) + 40
+        less, up_to = (own < points[:, None]).sum(axis=1), (own <= points[:, None]).sum(axis=1)
+        score, weights = mechanism.score, mechanism.weights
+        mass = table[weights.index(score.of(less, up_to, score.target(np.array(len(own)))))] + logs_of_places
+        return mass - np.log(np.exp(mass).sum())
+
+    rng = np.random.default_rng(8)
+    for n, lie in [(0, 80), (1, 80), (2, 80), (5, 80), (40, 80), (12, 30), (7, 30)]:
+        records = np.sort(rng.integers(-40, 80, n) if lie == 80 else rng.choice([-38, 71], n)).tolist()
+        added = max(np.abs(logs(records) - logs([*records, c])).max() for c in range(-40, 80))
+        removed = [np.abs(logs(records) - logs(records[:at] + records[at + 1 :])).max() for at in range(n)]
+        summary = summarised(mechanism, [records])
+        loss, exact = mechanism.loss(summary)[0], max([added, *removed])
+        assert exact - 1e-12 <= loss <= min(float(Fraction(eps)), exact + 0.2)
 
 
 def expected_error(statistic, q, universe, records, eps):

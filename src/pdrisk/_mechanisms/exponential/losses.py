@@ -44,7 +44,9 @@ class Losses:
     smallest at the ends. Else the rank asked for lies within the gap, and Z' is largest at an end of a run of points
     that weigh alike, between which it is linear. The differences are the same ones for all c that have points of the
     gap on both sides. So the first, second, last but one and last point of a gap bear the largest loss of it, and those
-    at the ends of runs.
+    at the ends of runs. Where round numbers weigh more there are too many runs: then Z' is taken for the lightest and
+    the heaviest point of the gap, each at either end of it, which no point goes beyond, as Z' rises with m(c) and is
+    linear in the places before c.
 
     ``ln W[h'] - ln W[h]`` is a whole number of units of nats, but for less than 2**-100.
     """
@@ -117,31 +119,40 @@ class Losses:
         unit = float(self.weights.unit)
         start = self.measure.before(items.start)
 
-        def at_places(place: IntArray, at: Any) -> FloatArray:
-            """Loss of a record at places of items ``at``, counted from 1 in each."""
-            begin, size = items.start[at], width[at]
-            low = self.measure.before(begin + place - 1) - start[at]
-            high = self.measure.before(begin + np.minimum(place, size)) - start[at]
+        def largest(low: IntArray, high: IntArray, at: Any, is_after: Any = True, is_before: Any = True) -> FloatArray:
+            """Loss of a record at a point of items ``at`` whose places reach from low to high, counted in each."""
             own_parts = low * within[0][at] + (high - low) * within[1][at] + (places[at] - high) * within[2][at]
             shift = np.log(before[at] + own_parts + after[at])
             found = np.zeros(len(shift))
             for sign, (ahead, behind) in zip((1, -1), edges, strict=True):
                 most = np.maximum(np.maximum(ahead[at], behind[at]), sign * (was - own)[at])
-                most = np.maximum(most, np.where(place > 1, sign * top[at], most))
-                most = np.maximum(most, np.where(place < size, sign * bottom[at], most))
+                most = np.maximum(most, np.where(is_after, sign * top[at], most))
+                most = np.maximum(most, np.where(is_before, sign * bottom[at], most))
                 found = np.maximum(found, most * unit - sign * shift)
             return found
+
+        def at_places(place: IntArray, at: Any) -> FloatArray:
+            """Loss of a record at the points of items ``at``, counted from 1 in each."""
+            begin, size = items.start[at], width[at]
+            low = self.measure.before(begin + place - 1) - start[at]
+            high = self.measure.before(begin + np.minimum(place, size)) - start[at]
+            return largest(low, high, at, place > 1, place < size)
 
         all_items, worst = slice(None), np.zeros(self._m)
         for place in (np.ones_like(width), np.minimum(width, 2), width - 1, width):
             worst = np.maximum(worst, at_places(np.maximum(place, 1), all_items))
         around = np.flatnonzero((width > 4) & (within[1] > np.maximum(within[0], within[2])))  # the rank asked for
-        ends = self.measure.ends
-        begin, beyond = np.searchsorted(ends, [items.start[around], (items.start + width)[around]])
-        counts = beyond - begin
-        at = np.repeat(around, counts)
-        number = np.arange(len(at)) + np.repeat(beyond - np.cumsum(counts), counts)  # of each end within an item
-        np.maximum.at(worst, at, at_places(ends[number] - items.start[at] + 1, at))
+        if self.measure.heaps:
+            for size in self.measure.lightest_and_heaviest(items.start[around], width[around]):
+                for low in (np.zeros_like(size), places[around] - size):
+                    worst[around] = np.maximum(worst[around], largest(low, low + size, around))
+        else:
+            ends = self.measure.ends
+            begin, beyond = np.searchsorted(ends, [items.start[around], (items.start + width)[around]])
+            counts = beyond - begin
+            at = np.repeat(around, counts)
+            number = np.arange(len(at)) + np.repeat(beyond - np.cumsum(counts), counts)  # of each end within an item
+            np.maximum.at(worst, at, at_places(ends[number] - items.start[at] + 1, at))
         # Sums of m floats are off by m roundings; those of whole units by m units, of a total of exp(-eps) or more.
         slack = (np.diff(first) + 64)[group] * (2.0**-51 + 2 * self._unit_of_sums * math.exp(eps))
         return np.where(empty, 0.0, np.minimum(worst + slack, eps))

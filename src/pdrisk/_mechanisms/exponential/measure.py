@@ -1,4 +1,4 @@
-"""Base measure of the exponential mechanism: public weights of the points, heavier near zero."""
+"""Base measure of the exponential mechanism: public weights of the points, heavier near zero and at round numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from pdrisk._core.summary import IntArray
 
 __all__ = ["Measure"]
 
-EVEN = Fraction(1, 2)  # of the whole weight, spread evenly
+ROUND = Fraction(1, 4)  # of the whole weight, at round numbers
+HEAPS = 10, 1000  # steps from one round number to the next that lie between the bounds, at least and at most
+EVEN = Fraction(1, 2)  # of the rest, spread evenly
 RATIO = 4  # of the distances from zero at the two ends of a shell, whose points weigh alike
 FINE = 4  # bits of the even part of a weight, at least
 FEWEST = 100  # steps between the bounds, or more, of those that extremes are chosen among; ten times as many at most
@@ -34,25 +36,33 @@ class Measure:
     first, unit : int
         If ``unit`` is more than 1, a point i has places only if it is round: ``first + i`` is a multiple of the unit,
         or i is one of the ends, or lies at a distance of two digits, and zeros, from ``zero``.
+    heaps : tuple of int
+        Units of round numbers: points with ``first + i`` a multiple of one weigh more.
 
     Notes
     -----
-    Half of the places are spread evenly. The others go in equal shares to shells of points on either side of ``zero``:
-    those at a distance d from it with ``4**j <= d + 1 < 4**(j + 1)``, about in proportion to ``1 / (d + 1)``. Round
-    points have one place each. All this depends on the bounds and the step alone, so that it cancels in ratios of
-    probabilities: see docs/numbers.md.
+    A quarter of the places goes to round numbers, where what people say heaps: half of it in equal shares to the
+    multiples of 10, 100, ... steps, of each of which 10 to 1,000 lie between the bounds, half in equal shares to the
+    numbers of steps from ``zero`` that have two digits and one zero, two zeros, ... Half of the rest is spread evenly.
+    The others go in equal shares to shells of points on either side of ``zero``: those at a distance d from it with
+    ``4**j <= d + 1 < 4**(j + 1)``, about in proportion to ``1 / (d + 1)``. If others have none, round points have one
+    place each. All this depends on the bounds and the step alone, so that it cancels in ratios of probabilities: see
+    docs/numbers.md.
     """
 
     size: int
     zero: int | None = None
     first: int = 0
     unit: int = 1
+    heaps: tuple[int, ...] = ()
 
     @classmethod
     @lru_cache(maxsize=64)
     def of(cls, points: Points) -> Measure:
-        """The measure of public points: heavier near 0, or near the bound that is nearest to it."""
-        return cls(points.size, min(max(-points.first, 0), points.size - 1))
+        """The measure of public points: heavier near 0, or the bound that is nearest to it, and at round numbers."""
+        units = (10**digits for digits in range(1, len(str(points.size))))
+        heaps = tuple(unit for unit in units if unit * HEAPS[0] <= points.size - 1 <= unit * HEAPS[1])
+        return cls(points.size, min(max(-points.first, 0), points.size - 1), points.first, heaps=heaps)
 
     @classmethod
     @lru_cache(maxsize=64)
@@ -61,8 +71,7 @@ class Measure:
         unit = 1
         while points.size - 1 > unit * 10 * FEWEST:
             unit *= 10
-        even = cls.of(points)
-        return even if unit == 1 else cls(even.size, even.zero, points.first, unit)
+        return replace(cls.of(points), unit=unit, heaps=())
 
     @property
     def total(self) -> int:
@@ -131,7 +140,16 @@ class Measure:
     @property
     def _segments(self) -> _Segments:
         assert self.zero is not None
-        return _segments(self.size, self.zero) if self.unit == 1 else _round_segments(self)
+        return _segments(self) if self.unit == 1 else _round_segments(self)
+
+    def lightest_and_heaviest(self, start: IntArray, width: IntArray) -> tuple[IntArray, IntArray]:
+        """The least and the most places of a point in runs of points, of which each has one at least."""
+        if self.zero is None:
+            return np.ones_like(start), np.ones_like(start)
+        first, weight = self._segments.first, np.append(self._segments.weight, 0)
+        runs = np.stack([np.searchsorted(first, start, side="right") - 1, np.searchsorted(first, start + width)])
+        least, most = (each.reduceat(weight, runs.T.ravel())[::2] for each in (np.minimum, np.maximum))
+        return least, most
 
     @property
     def _round(self) -> IntArray:
@@ -163,7 +181,9 @@ def _ends(measure: Measure) -> IntArray:
 
 
 @lru_cache(maxsize=64)
-def _segments(size: int, zero: int) -> _Segments:
+def _segments(measure: Measure) -> _Segments:
+    size, zero = measure.size, measure.zero
+    assert zero is not None
     largest = 1 << (size.bit_length() + FINE)
     below: list[tuple[int, int]] = []  # first points, and the places of each point beside the even ones
     above: list[tuple[int, int]] = []
@@ -179,9 +199,30 @@ def _segments(size: int, zero: int) -> _Segments:
     counts = np.diff(np.append(first, size))
     even = max(1, round(int((counts * near).sum()) * EVEN / (1 - EVEN) / size))
     weight = near + even
+    if measure.heaps:
+        each = int((counts * weight).sum()) * ROUND / (1 - ROUND)
+        heaps = _heaps(measure)
+        ones = np.unique(np.concatenate([points for points, _ in heaps]))
+        starts = np.unique(np.concatenate([first, ones, ones[ones + 1 < size] + 1]))
+        weight = weight[np.searchsorted(first, starts, side="right") - 1]
+        for points, share in heaps:
+            weight = weight + np.isin(starts, points) * max(1, round(each * share / len(points)))
+        first, counts = starts, np.diff(np.append(starts, size))
     weight //= np.gcd.reduce(weight)
     before = np.concatenate([[0], np.cumsum(counts * weight)])
     return _Segments(first, weight, before[:-1], int(before[-1]), int(weight.min()))
+
+
+def _heaps(measure: Measure) -> list[tuple[IntArray, Fraction]]:
+    """Round numbers of each kind, and their parts of the weight of all."""
+    size, zero = measure.size, measure.zero
+    assert zero is not None
+    even = [np.arange(-measure.first % unit, size, unit) for unit in measure.heaps]
+    away = [np.arange(*DIGITS) * 10**zeros for zeros in range(1, len(str(size)) - 1)]
+    near = [np.unique(np.concatenate([zero - each, zero + each])) for each in away]
+    near = [kept for each in near if len(kept := each[(each >= 0) & (each < size)])]
+    kinds = [each for each in (even, near) if each]
+    return [(points, Fraction(1, len(kinds) * len(kind))) for kind in kinds for points in kind]
 
 
 @lru_cache(maxsize=64)
