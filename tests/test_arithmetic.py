@@ -58,6 +58,11 @@ class TestValues:
         with pytest.raises(TypeError):
             total + other
 
+    def test_the_interval_of_a_sample_is_that_of_a_single_answer(self, total, people):
+        assert (total - people).interval(kind="noise") == (total - people).interval()
+        with pytest.raises(pdrisk.ParameterError, match="known for single answers"):
+            (total - people).interval(kind="sampling")
+
 
 class TestUncut:
     """Values are computed from what was drawn, and cut once, to the range of the whole."""

@@ -173,6 +173,7 @@ class TestKeysOfGroups:
             ("SUM(CASE WHEN p.km > 50 THEN q.price ELSE 1 END)", "", (1, 40)), ("AVG(p.plan)", "", (1, 4)),
             ("SUM(q.price)", "WHERE q.price > 3", (3, 40)), ("SUM(q.price) FILTER (WHERE q.price < 20)", "", (2.5, 20)),
             ("MEDIAN(q.price)", "", (2.5, 40)), ("SUM(q.price + p.km)", "", (2.5, 140)),
+            ("MIN(q.price)", "", (2.5, 40)), ("MAX(q.price * 2)", "", (5, 80)),
         ],
     )  # fmt: skip
     @pytest.mark.parametrize("how", ["JOIN", "LEFT JOIN"])
@@ -187,10 +188,35 @@ class TestKeysOfGroups:
         con = duckdb.connect()
         con.register("people", PEOPLE.replace({np.nan: None}))
         con.register("plans", plans.replace({np.nan: None}))
-        if "MEDIAN" not in item:
+        if item.startswith(("SUM", "AVG")):
             assert found["answer"][0] == pytest.approx(con.sql(query).fetchall()[0][0], rel=1e-4)
         with pytest.raises(ParameterError, match="needs bounds"):
             asked(f"SELECT SUM(p.km) FROM people p {how} plans q USING (plan)", public={"plans": plans})
+
+    @pytest.mark.parametrize(
+        ("subquery", "bounds"),
+        [
+            (f"SELECT p.pid, q.plan * 2 AS x FROM {JOINED}", (2, 8)),
+            (f"SELECT p.pid, MAX(q.plan) AS x FROM {JOINED} GROUP BY p.pid", (1, 4)),
+            (f"SELECT p.pid, AVG(q.plan * 2) + 1 AS x FROM {JOINED} GROUP BY p.pid", (3, 9)),
+            (f"SELECT p.pid, q.plan AS x FROM {JOINED} UNION ALL SELECT pid, -3 FROM people", (-3, 4)),
+        ],
+    )
+    def test_bounds_in_subqueries(self, subquery, bounds):
+        query = f"SELECT AVG(x) AS m FROM ({subquery})"
+        found = asked(query, person="pid", rows=2, bounds=None)
+        (line,) = Answer.from_attrs(found.attrs).lines
+        assert line.bounds == pytest.approx(bounds)
+        assert found["m"][0] == pytest.approx(exact(query)["m"][0], rel=1e-4)
+
+    def test_bounds_of_dates(self):
+        query = f"SELECT MIN(q.since) AS first, MAX(q.since) AS last FROM {JOINED}"
+        found = asked(query)
+        first, last = (line.bounds for line in Answer.from_attrs(found.attrs).lines)
+        days = [(end - pd.Timestamp(0)).days for end in (PLANS["since"].min(), PLANS["since"].max())]
+        assert first == last == tuple(days)
+        plain = exact(query)  # of whose two smallest and largest dates both are the same
+        assert abs(found["first"][0] - plain["first"][0]).days < 10 > abs(found["last"][0] - plain["last"][0]).days
 
     def test_constants_beside_people(self):
         for text in ("(VALUES (1), (50)) AS x(a) JOIN people p ON p.km < x.a", "(SELECT 50 AS a) x, people p"):

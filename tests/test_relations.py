@@ -181,6 +181,24 @@ SHAPES = {
         "stays QUALIFY ROW_NUMBER() OVER (PARTITION BY pid ORDER BY days) = 1) s USING (pid) WHERE r = 1",
         ONE,
     ),
+    "distinct on": (
+        "SELECT SUM(days) AS v FROM (SELECT DISTINCT ON (1) pid AS who, days FROM stays WHERE days < 7 ORDER BY who, "
+        "days DESC)",
+        {},
+    ),
+    "distinct on more": (
+        "SELECT COUNT(*) AS v FROM (SELECT DISTINCT ON (pid, code) * FROM stays ORDER BY days) WHERE days > 2",
+        {"rows": 12},
+    ),
+    "any row": (
+        "SELECT COUNT(*) AS v FROM (SELECT DISTINCT ON (pid) pid, days FROM stays) JOIN patients USING (pid) "
+        "WHERE age > 30 OR pid > 7",
+        ONE,
+    ),
+    "union with a constant": (
+        "SELECT SUM(r) AS v FROM (SELECT 0 AS r FROM drugs UNION ALL SELECT days FROM stays WHERE (days) > 1)",
+        {"rows": 12},
+    ),
     "ranks": (
         "SELECT SUM(n) AS v FROM (SELECT DENSE_RANK() OVER (PARTITION BY s.pid, s.code ORDER BY days + 1) AS n FROM "
         "stays s JOIN drugs d USING (pid))",

@@ -151,8 +151,12 @@ SUBQUERIES = {  # that patients p are joined with by their id, by what is said o
         "limit": "SELECT * FROM stays LIMIT 2",
         "limit of a person's groups": "SELECT pid FROM stays GROUP BY pid LIMIT 1",
     },
-    "DISTINCT ON picks records": {
-        "distinct on": "SELECT DISTINCT ON (pid) * FROM stays",
+    "is that of any row of a person": {
+        "a value of any row": "SELECT pid, days + 1 AS n FROM (SELECT DISTINCT ON (pid) * FROM stays)",
+        "any row, by its values": "SELECT * FROM stays QUALIFY ROW_NUMBER() OVER (PARTITION BY pid) = 1 AND days > 3",
+        "any row, all columns of it": "SELECT DISTINCT * FROM (SELECT DISTINCT ON (pid) * FROM stays)",
+        "any row, joined": "SELECT x.pid FROM stays x JOIN (SELECT DISTINCT ON (pid) * FROM stays) y "
+        "ON x.pid = y.pid AND x.days = y.days",
     },
     "neither aggregated nor": {
         "the first": "SELECT pid, FIRST(days) FROM stays GROUP BY pid",
@@ -180,10 +184,23 @@ SUBQUERIES = {  # that patients p are joined with by their id, by what is said o
         "the row before, of others": (
             "SELECT pid, LAG(days) OVER (PARTITION BY partner ORDER BY days) AS n FROM stays"
         ),
+        "the first of others": "SELECT DISTINCT ON (days) * FROM stays ORDER BY days, cost",
         "the row before, of all": "SELECT pid, LAG(days) OVER (ORDER BY days) AS n FROM stays",
     },
+    "means no item of SELECT that is known": {
+        "a place behind a star": "SELECT DISTINCT ON (2) *, pid FROM stays",
+        "a place behind all": "SELECT DISTINCT ON (3) pid, days FROM stays",
+    },
+    "may be a column or an alias": {
+        "two meanings": "SELECT DISTINCT ON (pid) pid, -days AS days FROM stays ORDER BY days + 1",
+    },
+    "DISTINCT ON beside QUALIFY": {
+        "of row numbers": "SELECT DISTINCT ON (pid) *, RANK() OVER (PARTITION BY pid ORDER BY days) AS r FROM stays "
+        "ORDER BY pid, r",
+    },
     "are understood, with ORDER BY": {
-        "qualify": "SELECT * FROM stays QUALIFY ROW_NUMBER() OVER (PARTITION BY pid) = 1",
+        "numbers in no order": "SELECT pid, ROW_NUMBER() OVER (PARTITION BY pid) AS n FROM stays",
+        "a rank in no order": "SELECT * FROM stays QUALIFY RANK() OVER (PARTITION BY pid) = 1",
         "the row before, in no order": "SELECT pid, LAG(days) OVER (PARTITION BY pid) AS n FROM stays",
         "the first of a window": (
             "SELECT pid, FIRST_VALUE(days) OVER (PARTITION BY pid ORDER BY days) AS n FROM stays"

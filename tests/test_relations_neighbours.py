@@ -49,6 +49,8 @@ RELATIONS = {
         "(SELECT pid, x, y, ROW_NUMBER() OVER (PARTITION BY pid ORDER BY x) AS n FROM a) q WHERE n <= 1 OR x > 3",
         {"rows": 2},
     ),
+    "any row": ("(SELECT pid AS who FROM (SELECT DISTINCT ON (pid) * FROM a)) q JOIN a ON a.pid = q.who", {"rows": 2}),
+    "distinct on": ("(SELECT DISTINCT ON (pid, g) * FROM a ORDER BY y DESC) q", {"rows": 2}),
     "ties": ("(SELECT pid, x, y, RANK() OVER (PARTITION BY pid ORDER BY g) AS n FROM a) q WHERE n <= 1", {"rows": 2}),
     "the row before": ("(SELECT pid, x, LAG(x) OVER (PARTITION BY pid ORDER BY g) AS y FROM a) q", {"rows": 2}),
     "stacked": ("(SELECT pid, x, y FROM a UNION ALL SELECT pid, age, k FROM b JOIN p USING (pid)) q", {"rows": 2}),

@@ -7,6 +7,8 @@ import pytest
 
 import pdrisk
 from pdrisk import Dataset, Ledger, ParameterError
+from pdrisk._answer.answer import Answer
+from pdrisk._sql.relations import from_clause
 from sql_people import without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -132,6 +134,127 @@ def test_as_duckdb(name, kind, tmp_path, monkeypatch):
                 assert value == pytest.approx(other, rel=1e-12, nan_ok=True)
             else:
                 assert (None if pd.isna(value) else value) == (None if pd.isna(other) else other)
+
+
+class TestColumnsOfSubqueries:
+    """Types and bounds of what subqueries show."""
+
+    def asked(self, query, **options):
+        con = duckdb.connect()
+        con.execute("CREATE TABLE patients (pid INTEGER, born SMALLINT, paid DECIMAL(7,2), seen DATE)")
+        con.execute("INSERT INTO patients SELECT i, 1950 + i % 3, i % 7, DATE '2020-01-01' + (i % 5)::INT "
+                    "FROM range(90) t(i)")  # fmt: skip
+        con.execute("INSERT INTO patients VALUES (90, NULL, NULL, NULL)")
+        bounds = {"born": (1940, 2000), "paid": (0, 9), "seen": ("2020-01-01", "2020-12-31")}
+        asked = {"person": "pid", "per_person": {"patients": "one"}, "bounds": bounds}
+        return pdrisk.sql(query, con, eps=10**9, **{**asked, **options}), con.execute(query).df()
+
+    @pytest.mark.parametrize(
+        ("part", "other", "bounds"),
+        [
+            ("0 AS r", "paid", (0, 9)), ("paid AS r", "born", (0, 2000)), ("paid AS r", "paid", (0, 9)),
+            ("CAST(0 AS DECIMAL(7,2)) AS r", "paid", (0, 9)), ("-paid AS r", "12", (-9, 12)),
+        ],
+    )  # fmt: skip
+    def test_bounds_of_a_union_are_those_of_its_parts(self, part, other, bounds):
+        query = f"SELECT AVG(r) AS m FROM (SELECT {part} FROM patients UNION ALL SELECT {other} FROM patients)"
+        answer, plain = self.asked(query)
+        assert Answer.from_attrs(answer.attrs).lines[0].bounds == bounds
+        assert answer["m"][0] == pytest.approx(plain["m"][0], rel=1e-4)
+
+    def test_bounds_of_the_call_are_those_of_a_union(self):
+        query = "SELECT AVG(r) AS m FROM (SELECT 0 AS r FROM patients UNION ALL SELECT paid FROM patients)"
+        answer, _ = self.asked(query, bounds={"r": (0, 20)})
+        assert Answer.from_attrs(answer.attrs).lines[0].bounds == (0, 20)
+
+    @pytest.mark.parametrize("whole", ["CAST(b AS VARCHAR)", "CAST(n AS VARCHAR)", "'x' || b",
+                                       "CAST(CAST(FLOOR(b / 10) * 10 AS INTEGER) AS VARCHAR)"])  # fmt: skip
+    def test_whole_numbers_of_people_as_text(self, whole):
+        inner = "SELECT pid, born AS b, COUNT(*) AS n FROM patients WHERE born > 0 GROUP BY pid, born"
+        query = f"SELECT {whole} AS y, COUNT(*) AS n FROM ({inner}) GROUP BY y ORDER BY y"
+        keys = ["1950", "1951", "1952", "1", "x1950", "x1951", "x1952"]
+        answer, plain = self.asked(query, keys=keys)
+        assert answer[answer["n"] > 0].values.tolist() == plain.values.tolist()
+
+    def test_numbers_with_fractions_as_text(self):
+        with pytest.raises(
+            ParameterError, match=r"depends on the engine.*CAST\(CAST\(FLOOR\(x\) AS INTEGER\) AS VARCHAR\)"
+        ):
+            self.asked("SELECT COUNT(*) FROM patients WHERE CAST(FLOOR(born / 10) * 10 AS VARCHAR) = '1950.0'")
+
+    @pytest.mark.parametrize(
+        "first",
+        [
+            "seen FROM patients ORDER BY seen LIMIT 1", "seen FROM patients ORDER BY 1 DESC LIMIT 1",
+            "seen AS s FROM patients p WHERE born > 1950 ORDER BY s DESC, pid LIMIT 1",
+            "seen FROM patients WHERE seen IS NOT NULL ORDER BY Seen DESC NULLS FIRST LIMIT 1",
+        ],
+    )  # fmt: skip
+    def test_the_first_in_order_is_an_end(self, first):
+        answer, plain = self.asked(f"SELECT COUNT(*) AS n FROM patients WHERE seen = (SELECT {first})")
+        assert answer["n"].tolist() == plain["n"].tolist()
+
+    @pytest.mark.parametrize(
+        "first",
+        [
+            "seen FROM patients ORDER BY pid LIMIT 1", "seen FROM patients ORDER BY seen DESC NULLS FIRST LIMIT 1",
+            "seen FROM patients ORDER BY seen LIMIT 1 OFFSET 1", "seen FROM patients ORDER BY seen LIMIT 2",
+        ],
+    )  # fmt: skip
+    def test_any_other_is_none(self, first):
+        with pytest.raises(ParameterError, match="neither aggregated nor in GROUP BY"):
+            self.asked(f"SELECT COUNT(*) FROM patients WHERE seen = (SELECT {first})")
+
+    def test_one_list_serves_both_columns_of_its_name(self):
+        joined = "patients a JOIN patients b ON a.pid = b.pid"
+        query = f"SELECT a.born, b.born, COUNT(*) AS n FROM {joined} WHERE a.born > 1950 GROUP BY a.born, b.born"
+        answer, _ = self.asked(query, keys={"born": [1950, 1951, 1952]})
+        assert answer.iloc[:, :2].values.tolist() == [[a, b] for a in (1951, 1952) for b in (1950, 1951, 1952)]
+        own, _ = self.asked(query, keys={"born": [1950, 1951]})
+        assert own["n"].tolist() == [0, 30]
+        with pytest.raises(ParameterError, match="GROUP BY y needs"):  # another column, of the name of an alias
+            self.asked("SELECT paid AS born, born AS y, COUNT(*) FROM patients GROUP BY paid, y", keys={"born": [1]})
+
+
+class TestWhatIsSaid:
+    def test_rows_of_a_product(self):
+        joined = " ".join(f"JOIN stays s{at} USING (pid)" for at in range(5))
+        query = f"SELECT COUNT(*) FROM patients {joined}"
+        rows = {"patients": 1, "stays": 25}
+        with pytest.raises(
+            ParameterError, match=r"may have 9,765,625 rows here, 1 of patients times 25 of stays times"
+        ):
+            pdrisk.sql(query, eps=1, person="pid", rows=rows, tables=TABLES)
+        assert len(pdrisk.sql(query, eps=1, person="pid", rows=9, tables=TABLES)) == 1
+
+    def test_groups_by_their_text(self):
+        query = "SELECT days % 2 AS d, COUNT(DISTINCT pid) FROM stays GROUP BY days % 2"
+        with pytest.raises(ParameterError, match=r"several groups of by=\(days % 2\), and.*with k times the noise\.$"):
+            pdrisk.sql(query, eps=1, person="pid", keys=[0, 1], tables=TABLES)
+
+
+class TestOnce:
+    """Each FROM of a text is judged once, however often it stands in what is planned."""
+
+    def test_over_grouping_sets(self, monkeypatch):
+        judged = []
+        own = from_clause._judged
+        monkeypatch.setattr(from_clause, "_judged", lambda *asked: judged.append(asked) or own(*asked))
+        query = (
+            "WITH a AS (SELECT canton, COUNT(*) AS n FROM patients p JOIN stays s USING (pid) GROUP BY canton), "
+            "b AS (SELECT canton, COUNT(*) AS n FROM patients GROUP BY canton), "
+            "c AS (SELECT 'a' AS w, * FROM a UNION ALL SELECT 'b' AS w, * FROM b) "
+            "SELECT w, canton, SUM(n) FROM c GROUP BY ROLLUP (w, canton)"
+        )
+        options = {**EVERYTHING, "keys": {"canton": ["ZH", "BE"]}, "constant": {"patients": ["canton"]}}
+        pdrisk.sql(query, eps=1, tables=TABLES, **options)
+        assert len(judged) == 2
+
+    def test_is_read_anew_with_other_values(self):
+        """A condition by a noisy value is another one once the value is known."""
+        query = "SELECT COUNT(*) AS n FROM (SELECT * FROM patients WHERE age >= (SELECT MAX(age) FROM patients) - 90)"
+        found = pdrisk.sql(query, eps=10**9, tables=TABLES, **EVERYTHING)
+        assert found["n"].tolist() == [60]
 
 
 FORBIDDEN = {  # of patients, whose age the owner does not allow

@@ -157,6 +157,10 @@ SAME = {
     "SELECT COUNT(*) AS n FROM (SELECT pid FROM patients WHERE weight > 50 EXCEPT SELECT pid FROM diagnoses) AS d": {},
     "SELECT COUNT(DISTINCT pid) AS n FROM diagnoses WHERE pid IN (SELECT pid FROM patients INTERSECT SELECT patient "
     "FROM treatments WHERE what = 'X')": {},
+    "SELECT SUM(c) AS n FROM (SELECT 3 AS c FROM patients UNION ALL SELECT cost FROM diagnoses) AS u":
+        {"rows": {"patients": 1, "diagnoses": 9}},
+    "SELECT COUNT(*) AS n FROM patients WHERE weight >= (SELECT weight FROM patients WHERE weight IS NOT NULL "
+    "ORDER BY weight DESC LIMIT 1) - 100": ONE,
 }  # fmt: skip
 BOUNDS = {"weight": (0, 100), "cost": (0, 50), "floor": (0, 9)}
 
@@ -174,6 +178,19 @@ def test_the_same_numbers_as_on_duckdb(duck, other, query):
     found = other.sql(query, **options_of(query))
     assert list(found.columns) == list(wanted.columns)
     pd.testing.assert_frame_equal(not_drawn(found), not_drawn(wanted), rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("order", ["ORDER BY pid, cost DESC NULLS LAST", "ORDER BY 1, cost NULLS FIRST"])
+def test_the_first_row_of_each(duck, other, order):
+    """DISTINCT ON, which Spark does not have."""
+    first = f"SELECT DISTINCT ON (pid) pid, cost FROM diagnoses {order}"
+    query = f"SELECT COUNT(*) AS n FROM ({first}) AS d WHERE pid > 0 AND cost BETWEEN 10 AND 60"  # not NaN
+    asked = {"person": PEOPLE, "bounds": None, "public": PUBLIC, "eps": 1e9}
+    found = other.sql(query, curator=False, risk_columns=False, **asked)
+    assert found["n"].tolist() == duck.sql(query).df()["n"].tolist()
+    with pytest.raises(ParameterError, match="that of any row of a person"):
+        other.sql(query.replace(order, ""), **asked)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

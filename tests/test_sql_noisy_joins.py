@@ -242,12 +242,16 @@ ROWS = "(SELECT x, ROW_NUMBER() OVER (ORDER BY x) AS rn, COUNT(*) OVER () AS n F
 IDIOMS = {
     "rows": f"SELECT MIN(CASE WHEN rn > .5 * n THEN x END) AS m FROM {ROWS}",
     "a CTE": f"WITH q AS (SELECT * FROM {ROWS}) SELECT MIN(CASE WHEN rn >= .5 * n THEN x END), MAX(x) FROM q",
-    "running counts": (
-        "WITH s AS (SELECT x, COUNT(*) AS c FROM people GROUP BY x), "
-        "t AS (SELECT s.x, SUM(p.c) AS upto FROM s JOIN s p ON p.x <= s.x GROUP BY s.x) "
-        "SELECT MIN(CASE WHEN upto >= 0.5 * 90 THEN x END) FROM t"
+    "ranks": (
+        "SELECT MIN(CASE WHEN place < .5 * most THEN 999 ELSE x END) FROM (SELECT x, DENSE_RANK() OVER (ORDER BY x) AS "
+        "place, MAX(x) OVER () AS most FROM people)"
     ),
 }
+RUNNING = (
+    "WITH s AS (SELECT x, COUNT(*) AS c FROM people GROUP BY x), "
+    "t AS (SELECT s.x, SUM(p.c) AS upto FROM s JOIN s p ON p.x <= s.x GROUP BY s.x) "
+    "SELECT MIN(CASE WHEN upto >= 0.5 * (SELECT COUNT(*) FROM people) THEN x END) AS m FROM t"
+)
 
 
 class TestQuantiles:
@@ -262,6 +266,34 @@ class TestQuantiles:
         ):
             ask(query, keys=list(range(41)) if "GROUP" in query else None, ledger=ledger, **person)
         assert ledger.remaining().spent == 0
+
+    def test_of_running_counts_is_answered(self):
+        found = ask(RUNNING, keys=list(range(41)), eps=10**9)
+        assert found["m"].tolist() == [PEOPLE["x"].quantile(0.5, interpolation="lower")]
+
+    @pytest.mark.parametrize(
+        ("query", "x"),
+        [
+            ("SELECT x FROM (SELECT x, SUM(1) OVER (ORDER BY x ROWS UNBOUNDED PRECEDING) AS r FROM people)", "x"),
+            ("SELECT AVG(x) FROM (SELECT x, COUNT(*) OVER (PARTITION BY 1 ORDER BY x) AS r FROM people) WHERE r = 9", "x"),
+            ("SELECT MAX(n) FROM (SELECT pid, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY COUNT(*)) AS r FROM people "
+             "GROUP BY pid)", "n"),
+        ],
+    )  # fmt: skip
+    def test_that_places_are_for(self, query, x):
+        with pytest.raises(ParameterError, match=rf"If a quantile of {x} is wanted, write QUANTILE_CONT\({x}, 0\.5\)"):
+            ask(query, keys=None, person="pid", rows=1)
+
+    def test_beside_places_of_groups(self):
+        """The place of a group among all others is that of its noisy number."""
+        query = "SELECT region, MIN(CASE WHEN x > 3 THEN x END), RANK() OVER (ORDER BY COUNT(*)) FROM people GROUP BY region"
+        assert len(ask(query)) == len(KEYS["region"])
+
+    def test_of_public_rows(self):
+        """The place of a public row among all others depends on nobody."""
+        numbered = "(SELECT region, ROW_NUMBER() OVER (ORDER BY region) AS rn FROM (SELECT DISTINCT region FROM names))"
+        query = f"SELECT MAX(CASE WHEN rn > .5 * 2 THEN x END) AS m FROM people JOIN {numbered} USING (region)"
+        assert len(ask(query, keys=None)) == 1
 
     def test_its_share(self):
         with pytest.raises(ParameterError, match=r"QUANTILE_DISC\(x, 0\.25\)"):

@@ -411,7 +411,7 @@ SELECT COUNT(*) FROM people WHERE age > (SELECT COUNT(*) FROM duckdb_settings())
 SELECT COUNT(*) FROM people WHERE age > (SELECT COUNT(*) FROM information_schema.tables)
 SELECT COUNT(*) FROM people WHERE region = (SELECT string_agg(region, ',') FROM people)
 SELECT COUNT(*) FROM people UNION ALL SELECT age FROM people WHERE id = 3
-SELECT COUNT(*) FROM people UNION ALL (SELECT age FROM people ORDER BY age LIMIT 1)
+SELECT COUNT(*) FROM people UNION ALL (SELECT age FROM people ORDER BY age LIMIT 2)
 SELECT * FROM people UNION ALL SELECT * FROM people
 SELECT COUNT(*) FROM (SELECT * FROM people UNION ALL SELECT * FROM people)
 WITH u AS (SELECT age FROM people UNION ALL SELECT COUNT(*) FROM people) SELECT * FROM u

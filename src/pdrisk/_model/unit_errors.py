@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pdrisk._core.statistics import Count, Statistic
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from pdrisk._model.unit import People, Unit
 
 __all__ = [
+    "Computed",
     "bounds_per_person",
     "constant_of_nobody",
     "different_units",
@@ -20,6 +22,7 @@ __all__ = [
     "not_of_dataset",
     "people_as_groups",
     "row_of_one_table",
+    "too_many_rows",
     "undecided",
 ]
 
@@ -37,12 +40,28 @@ def constant_of_nobody() -> ParameterError:
     return ParameterError("constant= names columns that do not differ within a person: pass person= as well.")
 
 
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """Group of an expression, as it is written: never a column, whatever columns are called."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 def in_several_groups(by: Iterable[Hashable], *, counts_people: bool = False) -> ParameterError:
     """The error for groups, where nothing says in how many of them a person counts.
 
     ``counts_people`` says that the question is about numbers of people, which no limit of their rows bounds.
     """
-    columns = list(map(str, by))
+    groups = list(by)
+    columns = list(map(str, groups))
+    constant = (
+        ""
+        if any(isinstance(each, Computed) for each in groups)
+        else f"; or declare constant={columns!r} if it does not differ within a person"
+    )
     rows = (
         ""
         if counts_people
@@ -52,7 +71,16 @@ def in_several_groups(by: Iterable[Hashable], *, counts_people: bool = False) ->
     return ParameterError(
         f"a person may be in several groups of by={', '.join(columns)}, and the question does not say in how many: "
         "pass groups=1 to let each person count in one of them, chosen at random, or groups=g for g of them, with g "
-        f"times the noise{rows}; or declare constant={columns!r} if it does not differ within a person."
+        f"times the noise{rows}{constant}."
+    )
+
+
+def too_many_rows(said: Sequence[str], number: int, most: int) -> ParameterError:
+    """The error for more rows of a person than can count; ``said`` are the numbers that make it."""
+    made = f", {' times '.join(said)}" if said else ""
+    return ParameterError(
+        f"a person may have {number:,} rows here{made}, and at most {most:,} can count: pass rows=k, how many of hers "
+        "do, or make fewer of them in a subquery that groups by the person."
     )
 
 

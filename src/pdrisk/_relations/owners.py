@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 __all__ = ["PUBLIC", "ROWS", "OwnerKey", "Owners"]
@@ -54,6 +54,8 @@ class Owners:
     links : tuple of OwnerKey
     of_rows : bool
         Whether each row is somebody's alone, since nobody said who a person is; then ``most`` is 1, and has to stay so.
+    factors : tuple of str
+        The numbers that ``most`` is the product of, for people.
     """
 
     key: tuple[str, ...] = ()
@@ -64,6 +66,7 @@ class Owners:
     is_proven: bool = False
     links: tuple[OwnerKey, ...] = ()
     of_rows: bool = False
+    factors: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def is_public(self) -> bool:
@@ -75,19 +78,20 @@ class Owners:
         ways = [self.key, *(each.columns for each in self.links)] if self.key else []
         return any(set(way) <= set(columns) for way in ways)
 
-    def times(self, factor: int | None, *, is_proven: bool = False) -> Owners:
-        """The owners if each row occurs so many times; None: unknown."""
+    def times(self, factor: int | None, factors: Sequence[str] = (), *, is_proven: bool = False) -> Owners:
+        """The owners if each row occurs so many times; None: unknown. For people, ``factors`` make this number."""
         if factor == 1:
             return replace(self, is_proven=self.is_proven and is_proven)
         most = None if self.most is None or factor is None else self.most * factor
         links = tuple(each._replace(is_single=False) for each in self.links)
-        return replace(self, most=most, extra=(), numbers=frozenset(), is_proven=False, links=links)
+        factors = (*self.factors, *factors)
+        return replace(self, most=most, extra=(), numbers=frozenset(), is_proven=False, links=links, factors=factors)
 
     def limited(self, rows: int) -> Owners:
         """The owners if at most so many rows of each are kept."""
         if self.most is not None and self.most <= rows:
             return self
-        return replace(self, most=rows, is_proven=False)
+        return replace(self, most=rows, is_proven=False, factors=(f"{rows:,} by their numbers",))
 
     def with_constant(self, columns: Iterable[str]) -> Owners:
         """The owners with public columns, which are constant for a person with one row."""

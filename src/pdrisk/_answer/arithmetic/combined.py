@@ -151,8 +151,20 @@ class Combined(Arithmetic):
         return self.interval()[1]
 
     @own_errors
-    def interval(self, level: float = 0.95) -> Interval:
-        """Interval that holds the exact number with a probability of at least ``level`` over all noise."""
+    def interval(self, level: float = 0.95, kind: str = "noise") -> Interval:
+        """Interval that holds the exact number with a probability of at least ``level`` over all noise.
+
+        Raises
+        ------
+        ParameterError
+            If ``kind`` is ``"sampling"``, which single answers have.
+        """
+        if not isinstance(kind, str) or kind != "noise":
+            raise ParameterError(
+                'kind="sampling" is known for single answers, not for numbers computed of several, whose people may be '
+                "the same: of two groups without a person in common take it of both, with half-widths h and k, and "
+                "sqrt(h**2 + k**2) for the difference."
+            )
         low, high = interval(self._form, checked_probability("level", level))
         ends = float(low[0]), float(high[0])
         if self._is_whole:

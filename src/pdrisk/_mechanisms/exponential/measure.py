@@ -200,13 +200,13 @@ def _segments(measure: Measure) -> _Segments:
     even = max(1, round(int((counts * near).sum()) * EVEN / (1 - EVEN) / size))
     weight = near + even
     if measure.heaps:
-        each = int((counts * weight).sum()) * ROUND / (1 - ROUND)
+        all_heaps = int((counts * weight).sum()) * ROUND / (1 - ROUND)
         heaps = _heaps(measure)
         ones = np.unique(np.concatenate([points for points, _ in heaps]))
         starts = np.unique(np.concatenate([first, ones, ones[ones + 1 < size] + 1]))
         weight = weight[np.searchsorted(first, starts, side="right") - 1]
-        for points, share in heaps:
-            weight = weight + np.isin(starts, points) * max(1, round(each * share / len(points)))
+        for points, part in heaps:
+            weight = weight + np.isin(starts, points) * max(1, round(all_heaps * part / len(points)))
         first, counts = starts, np.diff(np.append(starts, size))
     weight //= np.gcd.reduce(weight)
     before = np.concatenate([[0], np.cumsum(counts * weight)])

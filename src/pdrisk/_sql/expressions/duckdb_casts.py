@@ -162,8 +162,13 @@ def number_as_text(operand: Expression, scope: Scope) -> Expression:
     if operand.constant:
         return replace(constant(str(operand.value)), constant=True)
     loose = any(quoted(name) in operand.sql for name in scope.numbers)
-    if operand.span is None or operand.wide or loose:
+    if loose:
         _check_cast(operand, TEXT, scope)
+    if operand.span is None or operand.wide:
+        raise ParameterError(
+            "a cast of numbers to VARCHAR is refused: how they are written depends on the engine, unless their type is "
+            "whole. Make whole numbers of them first, as in CAST(CAST(FLOOR(x) AS INTEGER) AS VARCHAR)."
+        )
     values = operand.values
     written = None if values is None else tuple(None if value is None else str(value) for value in values)
     return Expression(f"CAST({operand.sql} AS VARCHAR)", TEXT, "VARCHAR", values=written)

@@ -51,7 +51,7 @@ from pdrisk._sql.expressions.duckdb_casts import cast, constant_cast, number_as_
 from pdrisk._sql.expressions.duckdb_dates import INTERVALS, as_time, date_arithmetic, interval
 from pdrisk._sql.expressions.duckdb_functions import function, ranged
 from pdrisk._sql.expressions.scope import Scope
-from pdrisk._sql.expressions.windows import ABOUT_RECORDS, window
+from pdrisk._sql.expressions.windows import of_records, window
 from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import (
     INTEGERS,
@@ -143,7 +143,7 @@ def untruncated(node: Cast, scope: Scope) -> Cast:
 
 def _window(node: Window, scope: Scope) -> Expression:
     if scope.of_people:
-        raise ParameterError(f"{ABOUT_RECORDS}.")
+        raise of_records(node)
     kept = None if node.function.condition is None else truth(text(node.function.condition, scope), "FILTER").condition
     made = window(
         node,

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from pdrisk._model.kinds import NOTHING, NUMBER
-from pdrisk._model.nodes import Window
+from pdrisk._model.nodes import Constant, Node, Window
+from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import Expression
 from pdrisk._sql.syntax.ranges import hull, range_of_sum
 from pdrisk.errors import ParameterError
 
-__all__ = ["ABOUT_RECORDS", "AGGREGATED", "MAPS", "MAP_OF_COUNTS", "aggregated", "of_rows", "window"]
+__all__ = [
+    "AGGREGATED",
+    "MAPS",
+    "MAP_OF_COUNTS",
+    "aggregated",
+    "is_place",
+    "of_records",
+    "of_rows",
+    "quantile_of",
+    "window",
+]
 
 ABOUT_RECORDS = (
     "window functions (OVER) give one value per record: write an aggregate with GROUP BY instead, over which windows "
@@ -31,6 +42,26 @@ _WITH_PLACE = {"ntile": 0, "lag": 1, "lead": 1, "nth_value": 1}  # which argumen
 _OF_ROWS = frozenset({"lag", "lead", "first_value", "last_value", "nth_value"})
 _UNTIED = frozenset({"row_number", "ntile", "lag", "lead"})  # what the order of equal rows decides
 _COUNTING = frozenset({"row_number", "rank", "dense_rank", "ntile", "count", "count_star"})
+
+
+def is_place(node: Window) -> bool:
+    """Whether it is the place of a record among all others: its number, or how many come before it."""
+    among_all = all(isinstance(each, Constant) for each in node.partitions)
+    return among_all and bool(node.order) and node.function.name in _OF_PLACES | {"sum", "count", "count_star"}
+
+
+def of_records(node: Window, unless: str = "") -> ParameterError:
+    """The error for a window over records; one that looks for a quantile is told how to write it."""
+    return ParameterError(f"{ABOUT_RECORDS}{unless}.{quantile_of(node)}")
+
+
+def quantile_of(node: Window, names: Mapping[Node, str] | None = None) -> str:
+    """What to write for the quantile that the places of records are there for; ``names`` are aliases of columns."""
+    if not is_place(node):
+        return ""
+    ordered = node.order[0][0]
+    x = (names or {}).get(ordered) or heading(ordered)
+    return f" If a quantile of {x} is wanted, write QUANTILE_CONT({x}, 0.5)."
 
 
 def aggregated(name: str, arguments: Sequence[Expression], distinct: bool = False) -> Expression:

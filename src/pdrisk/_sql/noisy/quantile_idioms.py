@@ -1,44 +1,39 @@
-"""Quantiles written with row numbers or running counts, as OHDSI's tools write them: refused as what they are."""
+"""Quantiles written with row numbers, as OHDSI's tools write them: refused as what they are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
 
-from pdrisk._model.nodes import Call, Case, Constant, Node, Operation, Window, below
-from pdrisk._sql.noisy.layers import Layered, leaves
-from pdrisk._sql.relations.from_clause import Ctes
+from pdrisk._model.nodes import Call, Case, Constant, Node, Window, below
+from pdrisk._sql.expressions.windows import is_place
+from pdrisk._sql.noisy.layers import Layered
+from pdrisk._sql.relations.from_clause import Ctes, is_free
 from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import lowered
-from pdrisk._sql.syntax.tree import Beside, From, Join, Select, Star, Table, within
+from pdrisk._sql.syntax.tree import Select, Star, Table, within
+from pdrisk._sql.tables.sources import Sources
 from pdrisk.errors import ParameterError
 
 __all__ = ["check_quantiles"]
 
-_COUNTS = frozenset({"count", "count_star"})
-_INEQUALITIES = frozenset({"<", "<=", ">", ">="})
 
-
-def check_quantiles(nested: Layered) -> None:
-    """Refuse ``MIN(CASE WHEN rank > q * n THEN x END)`` over numbered records, or over counts joined with themselves.
+def check_quantiles(nested: Layered, sources: Sources) -> None:
+    """Refuse ``MIN(CASE WHEN rank > q * n THEN x END)`` over records that are numbered among all others.
 
     Raises
     ------
     ParameterError
         With the quantile to write instead.
     """
+    if nested.is_put_together:  # of noisy values, whose places depend on nobody
+        return
     selects = [nested.core, *(each.select for each in nested.over)]
     found = next((case for select in selects for case in map(_chosen, _nodes(select)) if case is not None), None)
     if found is None:
         return
-    source = nested.core.source
-    if isinstance(source, Beside):
-        if not isinstance(source.join, Join) or not _has_running_counts(source.join):
-            return
-        what = "counts that are joined with themselves have the noise of all smaller values in each sum"
-    elif any(map(_numbers_records, _reached(nested.core, nested.ctes))):
-        what = "the number of a record among all others depends on everybody"
-    else:
+    inner = ((each, ctes) for each, ctes in _reached(nested.core, nested.ctes) if each is not nested.core)
+    if not any(_numbers(each) and not is_free(each, sources, ctes) for each, ctes in inner):
         return
     (condition, value), *_ = found.branches
     shares = [
@@ -46,10 +41,12 @@ def check_quantiles(nested: Layered) -> None:
         for part in below(condition)
         if isinstance(part, Constant) and isinstance(part.value, float | Decimal) and 0 < part.value < 1
     ]
-    share, x = shares[0] if shares else 0.5, heading(value)
+    # CASE WHEN rank < q * n THEN 9999 ELSE x END
+    share, x = shares[0] if shares else 0.5, heading(found.otherwise if isinstance(value, Constant) else value)
     raise ParameterError(
-        f"this is a quantile, written with row numbers or running counts, which is refused: {what}. Write "
-        f"QUANTILE_DISC({x}, {share:g}) or QUANTILE_CONT({x}, {share:g}), with bounds for {x}."
+        "this is a quantile, written with row numbers, which is refused: the number of a record among all others "
+        f"depends on everybody. Write QUANTILE_DISC({x}, {share:g}) or QUANTILE_CONT({x}, {share:g}), with bounds for "
+        f"{x}."
     )
 
 
@@ -67,36 +64,16 @@ def _chosen(node: Node) -> Case | None:
     return None
 
 
-def _numbers_records(select: Select) -> bool:
-    """Whether a SELECT numbers its rows, and counts all of them beside that."""
-    windows = [part for part in _nodes(select) if isinstance(part, Window)]
-    numbers = any(each.function.name == "row_number" and each.order for each in windows)
-    return numbers and any(each.function.name in _COUNTS and not each.order for each in windows)
+def _numbers(select: Select) -> bool:
+    """Whether a SELECT numbers all of its rows, or counts those before each."""
+    return any(isinstance(part, Window) and is_place(part) for part in _nodes(select))
 
 
-def _has_running_counts(join: Join) -> bool:
-    """Whether a CTE is joined with itself by an inequality."""
-    tables = [tuple(map(lowered, leaf.path)) for leaf in leaves(join) if isinstance(leaf, Table)]
-    return len(set(tables)) < len(tables) and any(
-        isinstance(part, Operation) and part.symbol in _INEQUALITIES
-        for condition in _conditions(join)
-        for part in below(condition)
-    )
-
-
-def _conditions(item: From) -> Iterator[Node]:
-    if isinstance(item, Join):
-        yield from _conditions(item.left)
-        yield from _conditions(item.right)
-        if item.condition is not None:
-            yield item.condition
-
-
-def _reached(select: Select, ctes: Ctes) -> Iterator[Select]:
-    """A SELECT and those that its FROM reads, through CTEs too."""
+def _reached(select: Select, ctes: Ctes) -> Iterator[tuple[Select, Ctes]]:
+    """A SELECT and those that its FROM reads, through CTEs too, each with the CTEs that it sees."""
     for each in within(select):
         if isinstance(each, Select):
-            yield each
+            yield each, ctes
         elif isinstance(each, Table) and len(each.path) == 1 and lowered(each.path[0]) in ctes:
             cte, seen = ctes[lowered(each.path[0])]
             yield from _reached(cte.select, seen)

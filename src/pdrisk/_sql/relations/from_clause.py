@@ -7,8 +7,9 @@ stays known. Everything that breaks this is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.nodes import Column, Constant, Node
@@ -45,6 +46,7 @@ from pdrisk._sql.syntax.tree import (
     Subquery,
     Table,
     Union,
+    within,
 )
 from pdrisk._sql.tables.catalog import CatalogEntry
 from pdrisk._sql.tables.server_sources import SourcesElsewhere
@@ -53,7 +55,7 @@ from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.parse import parsed
 from pdrisk.errors import ParameterError
 
-__all__ = ["Ctes", "is_by_person", "public_table", "relation_of", "seen_by"]
+__all__ = ["Ctes", "is_by_person", "is_free", "public_table", "relation_of", "seen_by"]
 
 _UNNAMED = "(an expression without a name)"
 DEEPEST = 50  # subqueries in subqueries: a view may name itself
@@ -101,7 +103,34 @@ def seen_by(select: Select, ctes: Ctes) -> Ctes:
 
 
 def _from(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
-    """Relation of FROM, reduced by IN and EXISTS in WHERE."""
+    """Relation of FROM, reduced by IN and EXISTS in WHERE; the same FROM of a text is judged once."""
+    if home is not None:
+        return _judged(select, sources, ctes, home, depth)
+    read = (select.source, select.where, select.members, *_ctes_read(select, ctes, set()))
+    return _once(sources, tuple(map(id, read)), read, lambda: _judged(select, sources, ctes, home, depth))
+
+
+def _once(sources: Sources, key: tuple[Any, ...], read: object, judge: Callable[[], Relation]) -> Relation:
+    """What was judged before in this call; ``read`` are the objects whose identities the key has."""
+    key = (sources.several, *key)  # which decides where frames are read
+    if key not in sources.relations:
+        sources.relations[key] = read, judge()
+    found: Relation = sources.relations[key][1]
+    return found
+
+
+def _ctes_read(select: Select, ctes: Ctes, met: set[int]) -> Iterator[Cte]:
+    """The CTEs that a SELECT reads, through others too, each once."""
+    for item in within(select):
+        if isinstance(item, Table) and len(item.path) == 1 and lowered(item.path[0]) in ctes:
+            cte, outer = ctes[lowered(item.path[0])]
+            if id(cte) not in met:
+                met.add(id(cte))
+                yield cte
+                yield from _ctes_read(cte.select, outer, met)
+
+
+def _judged(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
     relation = _relation(select.source, sources, ctes, home, depth, conjuncts(select.where))
     for member in select.members:
         relation = _kept(relation, member, sources, ctes, home, depth + 1)
@@ -181,6 +210,12 @@ def _turned_back(found: Relation, sides: Sequence[Relation], using: Sequence[str
 
 def _stored(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:
     """A frame, file, table or view by its name, with what is declared for it and the people that its links lead to."""
+    if home is None:
+        return _once(sources, path, path, lambda: _declared(path, sources, home, depth))
+    return _declared(path, sources, home, depth)
+
+
+def _declared(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:
     found = _found(path, sources, home, depth)
     if home is None and len(path) == 1:
         said = sources.declared.get(lowered(path[0]))
@@ -249,7 +284,7 @@ def _renamed(relation: Relation, names: tuple[str, ...], columns: tuple[str, ...
 
 def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
     """Relation of a subquery with one record for each record of its FROM, or for each person, or of public rows."""
-    if home is None and sources.free is not None and is_answered_first(select) and _is_free(select, sources, ctes):
+    if home is None and sources.free is not None and is_answered_first(select) and is_free(select, sources, ctes):
         seen = {name: cte for name, (cte, _) in ctes.items()}
         shown, rows = sources.free(replace(select, ctes={**seen, **select.ctes}))
         return written_into(shown, rows, sources)
@@ -259,7 +294,7 @@ def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | 
         ((select.groups != () or select.sets is not None) and not of_people, "GROUP BY"),
         (select.having is not None and not of_people, "HAVING"),
         (select.distinct and not of_people, "DISTINCT"),
-        (select.qualify is not None and not has_numbers, "QUALIFY"),
+        (select.qualify is not None and not has_numbers, "QUALIFY or DISTINCT ON"),
         (select.limit is not None or select.offset is not None, "LIMIT"),
     ):
         if said:
@@ -289,23 +324,23 @@ def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | 
     return replace(relation, owned=(*relation.owned, kept))
 
 
-def _is_free(item: Select | From, sources: Sources, ctes: Ctes) -> bool:
+def is_free(item: Select | From, sources: Sources, ctes: Ctes) -> bool:
     """Whether nobody is in the rows of a SELECT or an item of FROM."""
     match item:
         case Select(source=source, members=members):
             seen = seen_by(item, ctes)
-            return all(_is_free(each, sources, seen) for each in (source, *(member.select for member in members)))
+            return all(is_free(each, sources, seen) for each in (source, *(member.select for member in members)))
         case Table((name,)) if lowered(name) in ctes:
             cte, outer = ctes[lowered(name)]
-            return _is_free(cte.select, sources, outer)
+            return is_free(cte.select, sources, outer)
         case Table():
             return public_table(item, sources) is not None
         case Subquery(select):
-            return _is_free(select, sources, ctes)
+            return is_free(select, sources, ctes)
         case Join(left, right):
-            return all(_is_free(side, sources, ctes) for side in (left, right))
+            return all(is_free(side, sources, ctes) for side in (left, right))
         case Union(parts):
-            return all(_is_free(part, sources, ctes) for part in parts)
+            return all(is_free(part, sources, ctes) for part in parts)
     return isinstance(item, Nothing)
 
 
@@ -315,5 +350,7 @@ def _columns(select: Select, scope: Rows) -> Iterator[tuple[str, Expression]]:
             columns, names = scope.relation.starred(item.table)
             yield from starred(item, columns, names, lambda node: named(node, scope))
             continue
-        label = alias or (item.name if isinstance(item, Column) else _UNNAMED)
-        yield label, named(item, scope)
+        if isinstance(item, Column):
+            yield alias or item.name, named(item, scope)
+        else:  # whose parts nobody sees any more
+            yield alias or _UNNAMED, named(item, replace(scope, reads_ranges=True))

@@ -17,6 +17,7 @@ from pdrisk._relations.owners import Owners
 from pdrisk._relations.plan import Aggregated, PerPerson
 from pdrisk._sql.expressions.judged_expressions import text, truth
 from pdrisk._sql.expressions.resolved import resolved
+from pdrisk._sql.expressions.windows import quantile_of
 from pdrisk._sql.relations.group_keys import typed_key
 from pdrisk._sql.relations.row_scope import (
     Condition,
@@ -151,6 +152,7 @@ class _Grouped:
 
     def __post_init__(self) -> None:
         self.plain = Rows(self.base, {})
+        self.arguments = replace(self.plain, reads_ranges=True)
         self.rows = Rows(self.base, aliases_of(self.select))
         self.by: dict[str, str] = {}  # names of groups by the SQL that they are of
         self.nodes: list[tuple[str, Node]] = []
@@ -166,6 +168,7 @@ class _Grouped:
 
     def _add_group(self, label: str, value: Expression) -> None:
         assert self.base.owners is not None
+        value = self.plain.ranged(value)
         name = unused(label, (), self.taken)
         source = self.base.source
         if value.column in self.base.owners.key:
@@ -199,7 +202,7 @@ class _Grouped:
         by = {name: str(value.column) for name, value in self.labels.items() if name in self.by.values()}
         source = replace(
             base.source, made=PerPerson(base.source.relation, tuple(self.nodes), tuple(self.made)),
-            columns=self.columns, untyped=frozenset(), whole=frozenset(), is_table=False,
+            columns=self.columns, untyped=frozenset(), whole=frozenset(),
             declared=replace(base.source.declared, own=(), schema=()), stated=stated,
             called={name: base.source.called.get(column, column) for name, column in by.items()},
         )  # fmt: skip
@@ -216,7 +219,7 @@ class _Grouped:
                 if set(each.columns) <= set(place)
             )  # fmt: skip
             single = tuple(each._replace(is_single=set(extra) <= set(each.columns)) for each in links)
-            whole = Owners(key, owners.most, extra, links=single)
+            whole = Owners(key, owners.most, extra, links=single, factors=owners.factors)
         else:
             whole = Owners(key, 1, constant=frozenset(self.columns), is_proven=True)
         inner = Relation(source, tuple(columns), (), owners=whole, inside=base.inside)
@@ -242,7 +245,9 @@ class _Grouped:
             if sql in self.by:
                 return Column(self.by[sql])
         if isinstance(node, Window):
-            raise ParameterError("window functions (OVER) beside GROUP BY in a subquery are refused.")
+            names = {item: alias for item, alias in self.select.items if not isinstance(item, Star)}
+            hint = quantile_of(node, names)
+            raise ParameterError(f"window functions (OVER) beside GROUP BY in a subquery are refused.{hint}")
         return mapped(node, lambda each: self.rewritten(each, seen))
 
     def _group(self, sql: str, label: str) -> Node:
@@ -263,7 +268,7 @@ class _Grouped:
 
     def _planned(self, call: Call) -> Aggregated:
         """An aggregate that `_judged` has seen, as a part of a plan."""
-        argument = named(call.arguments[0], self.plain) if call.arguments else None
+        argument = named(call.arguments[0], self.arguments) if call.arguments else None
         where = None if call.condition is None else resolved(call.condition, self.plain)
         node, name, universe = None if argument is None else argument.node, call.name, None
         if name in ("count_if", "countif"):
@@ -291,7 +296,7 @@ class _Grouped:
             if name not in ("count", "count_star"):
                 raise ParameterError(f"{heading(call)} needs an argument.")
             return "BIGINT", shown
-        value = named(call.arguments[0], self.plain)
+        value = named(call.arguments[0], self.arguments)
         shown = replace(shown, given=given or value.given, kind=value.kind)
         if name in ("count_if", "countif", "bool_or", "bool_and"):
             truth(value, heading(call))

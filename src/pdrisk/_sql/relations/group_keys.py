@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ class Grouping:
     type : str
         SQL type of the key.
     names : tuple of str
-        What it may be called: alias, column, text.
+        What it may be called: alias, text, column, column of a table.
     column : str or None
         The column of the source, if it is nothing else.
     values : tuple of Scalar, or None
@@ -71,6 +71,11 @@ class Grouping:
     node: Node | None = field(default=None, compare=False, repr=False)
     of_months: bool = False
     given: bool = False
+
+    @property
+    def stored(self) -> str:
+        """What its column is called in a table, in lower case; "" of an expression."""
+        return "" if self.column is None else self.names[-1].lower()
 
     def public(self, declared: Sequence[Any] | None, limit: Limit | None) -> list[Any] | None:
         """Keys that are declared or evident, within what WHERE allows; None without any.
@@ -168,43 +173,50 @@ def keys_given(
         return _checked(groups, dict.fromkeys((group.names[0] for group in groups), keys), categories), source
     if keys is not None and not isinstance(keys, Mapping):
         return _checked(groups, keys, categories), source
-    given, lists = _within_where(groups, keys if isinstance(keys, Mapping) else {}, categories, found)
+    lists = _within_where(groups, keys if isinstance(keys, Mapping) else {}, categories, found)
     tables = [
         _within(table, groups, lists)
         for table in public(groups, frozenset(at for at, own in enumerate(lists) if own is not None))
     ]
     in_tables = {at for places, _ in tables for at in places}
-    others = [groups[at] for at, own in enumerate(lists) if own is None and at not in in_tables]
-    evident = {group.names[0]: group.public(declared(group), limit_of(group.sql, found)) for group in others}
-    if missing := [name for name, values in evident.items() if values is None]:
+    left = [at for at in range(len(groups)) if at not in in_tables]
+    for at in left:
+        if lists[at] is None:
+            lists[at] = groups[at].public(declared(groups[at]), limit_of(groups[at].sql, found))
+    if missing := [groups[at].names[0] for at in left if lists[at] is None]:
         raise undeclared_keys(
             _written(missing, counted),
             f"keys=[...] (for several a frame or tuples, or a dict {{{missing[0]!r}: [...]}} for all combinations)",
             "schema= (isin) or df.dprisk.declare(keys=...)",
             "".join(did_you_mean(name, passed, f"{{!r}} in keys= to be {name!r}") for name in missing),
         )
-    whole = {**evident, **given}
-    listed: object = _beside(groups, whole, tables, categories) if tables else whole
-    return _checked(groups, listed, categories), "declared" if keys is None else source
+    own = {at: lists[at] for at in left}
+    listed: object = _beside(groups, own, tables) if tables else own
+    return _checked(groups, listed, categories, by_place=True), "declared" if keys is None else source
 
 
 def _within_where(
     groups: Sequence[Grouping], given: Mapping[Any, object], categories: Categories, found: Sequence[Limit]
-) -> tuple[Mapping[Any, object], list[Sequence[Any] | None]]:
-    """A caller's lists without the keys that WHERE rules out, by name and by group; None where there is none."""
-    left, lists = {name.lower(): own for name, own in given.items() if isinstance(name, str)}, list[Any]()
-    kept: dict[Any, object] = {}
+) -> list[Sequence[Any] | None]:
+    """A caller's list for each group, without the keys that WHERE rules out; None where there is none.
+
+    A list that another group has serves a column of the same name, too, as those of a table joined with itself.
+    """
+    known = {name.lower(): own for name, own in given.items() if isinstance(name, str)}
+    used, lists = dict[str, Grouping](), list[Sequence[Any] | None]()
     for group in groups:
-        name = next((name.lower() for name in group.names if name.lower() in left), None)
+        names = [name.lower() for name in group.names if name.lower() in known]
+        shared = (name for name in names if name in used and used[name].stored == group.stored != "")
+        name = next(itertools.chain((name for name in names if name not in used), shared), None)
         if name is None:
             lists.append(None)
             continue
-        own = _by_name([group], {name: left.pop(name)}, categories)
+        used[name] = group
+        own = _by_name([group], {name: known[name]}, categories)
         assert own is not None
         listed = [key for (key,) in _checked([group], own[0], categories)]
-        kept[name] = group.public(listed, limit_of(group.sql, found))
-        lists.append(kept[name])
-    return kept, lists
+        lists.append(group.public(listed, limit_of(group.sql, found)))
+    return lists
 
 
 def _within(table: PublicKeys, groups: Sequence[Grouping], lists: Sequence[Sequence[Any] | None]) -> PublicKeys:
@@ -226,15 +238,10 @@ def _within(table: PublicKeys, groups: Sequence[Grouping], lists: Sequence[Seque
 
 
 def _beside(
-    groups: Sequence[Grouping], given: Mapping[Any, object], tables: Sequence[PublicKeys], categories: Categories
+    groups: Sequence[Grouping], own: Mapping[int, Sequence[Any] | None], tables: Sequence[PublicKeys]
 ) -> Iterator[Any]:
     """Keys of all groups: the rows of each public table as they stand there, with all combinations of the rest."""
-    left = [at for at in range(len(groups)) if not any(at in places for places, _ in tables)]
-    lists = _by_name([groups[at] for at in left], given, categories)
-    if lists is None:
-        named = ", ".join(groups[at].names[0] for at in left)
-        raise ParameterError(f"keys must be a dict with one list for each of {named}.")
-    alone = [((at,), [(key,) for key in cast("list[Any]", own)]) for at, own in zip(left, lists, strict=True)]
+    alone = [((at,), [(key,) for key in listed or ()]) for at, listed in own.items()]
     parts = sorted([*tables, *alone], key=lambda part: part[0])
     order = [at for places, _ in parts for at in places]
     for rows in itertools.product(*(rows for _, rows in parts)):
@@ -249,12 +256,15 @@ def _written(missing: Sequence[str], counted: str) -> str:
     return " with ".join(by + [f"HISTOGRAM of {counted}"] * (len(grouped) < len(missing)))
 
 
-def _checked(groups: Sequence[Grouping], given: object, categories: Categories) -> tuple[Key, ...]:
+def _checked(
+    groups: Sequence[Grouping], given: object, categories: Categories, *, by_place: bool = False
+) -> tuple[Key, ...]:
+    """Listed keys as tuples; ``by_place``: a dict has a list for each group, and not by names of a caller."""
     return key_tuples(
         given,
         [group.names[0] for group in groups],
         lambda place, keys: _typed(keys, groups[place]),
-        lambda keys: _by_name(groups, keys, categories),
+        lambda keys: list(keys.values()) if by_place else _by_name(groups, keys, categories),
     )
 
 

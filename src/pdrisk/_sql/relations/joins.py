@@ -367,7 +367,8 @@ def _times(people: Relation, public: Relation, equal: Sequence[Expression]) -> O
             f"{people.source.name} would count up to {factor:,} times: pass person=, the column that says who a person "
             "is, or join a table with one row for each value."
         )
-    return owners.times(factor).with_constant(public.source.columns)
+    said = () if factor is None else (f"up to {factor:,} of {public.source.name}",)
+    return owners.times(factor, said).with_constant(public.source.columns)
 
 
 def _multiplied(ours: Owners, theirs: Owners, on: _On, *, is_optional: bool) -> Owners:
@@ -377,7 +378,8 @@ def _multiplied(ours: Owners, theirs: Owners, on: _On, *, is_optional: bool) -> 
     elif on.once == "right" and not is_optional:
         found, others = replace(theirs.times(1), key=ours.key, constant=ours.constant), ours.times(None)
     else:
-        found, others = ours.times(theirs.most, is_proven=theirs.is_proven), theirs.times(None)
+        found = ours.times(theirs.most, theirs.factors, is_proven=theirs.is_proven)
+        others = theirs.times(None)
         if ours.most == 1 and theirs.extra:
             found = replace(found, extra=theirs.extra)
     return replace(found, links=(*found.links, *others.links))

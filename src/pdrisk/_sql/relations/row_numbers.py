@@ -5,18 +5,28 @@ Rows that no column tells apart are the same to everything after, so whichever c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._model.nodes import Column, Constant, Node, Window, below, is_given, mapped
 from pdrisk._relations.owners import Owners
 from pdrisk._relations.plan import Numbered, Windowed
+from pdrisk._relations.pruned import columns_named
 from pdrisk._sql.expressions.resolved import resolved
-from pdrisk._sql.expressions.windows import ABOUT_RECORDS, of_rows
+from pdrisk._sql.expressions.windows import of_records, of_rows
 from pdrisk._sql.relations.joins import conjuncts
-from pdrisk._sql.relations.row_scope import Relation, Rows, aliases_of, column_of, condition, named, starred
-from pdrisk._sql.relations.written_out import unused, written_out
+from pdrisk._sql.relations.row_scope import (
+    Columns,
+    Relation,
+    Rows,
+    aliases_of,
+    column_of,
+    condition,
+    named,
+    starred,
+)
+from pdrisk._sql.relations.written_out import node_of, unused, written_out
 from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import Expression, lowered
 from pdrisk._sql.syntax.tree import Select, Star
@@ -94,10 +104,11 @@ def numbered(select: Select, relation: Relation, sources: Sources, label_of: str
     nodes = [*_items(select), *([] if select.qualify is None else [select.qualify])]
     windows = list(dict.fromkeys(part for node in nodes for part in below(node) if isinstance(part, Window)))
     names = {window: unused(heading(window), (), taken) for window in windows}
+    shown = {part for node in _items(select) for part in below(node)}
     numbers, types = set[str](), dict[str, str]()
     planned = list[tuple[str, Windowed]]()
     for window, name in names.items():
-        types[name], is_number = _judged(window, base)
+        types[name], is_number = _judged(window, base, may_be_any=not window.order and window not in shown)
         planned.append((name, _planned(window, base, sources)))
         numbers |= {name} if is_number else set()
     source = replace(
@@ -127,7 +138,29 @@ def numbered(select: Select, relation: Relation, sources: Sources, label_of: str
     if select.qualify is None:
         return found
     kept = placed(_without_aliases(select.qualify, aliases))
+    if unordered := [window for window in windows if not window.order]:
+        same = _same_in_all(unordered, base) | {names[window] for window in unordered}
+        found = replace(found, columns=_of_any_row(found.columns, same))
+        read = rows.relation
+        members = (replace(each, columns=_of_any_row(each.columns, same)) for each in read.members)
+        rows = replace(rows, relation=replace(read, columns=_of_any_row(read.columns, same), members=tuple(members)))
     return replace(found, where=(condition(kept, rows),), owners=limited(owners, kept, rows))
+
+
+def _same_in_all(windows: Sequence[Window], base: Relation) -> set[str]:
+    """Columns that do not differ among the rows of any partition, all of which are those of one person."""
+    assert base.owners is not None
+    rows = Rows(base, {})
+    by = ({named(each, rows).column for each in window.partitions} for window in windows)
+    return {*base.owners.key, *base.owners.constant, *(each for each in set.intersection(*by) if each is not None)}
+
+
+def _of_any_row(columns: Columns, same: set[str]) -> Columns:
+    """Columns of rows that nothing orders: those that differ among them may not be read."""
+    return tuple(
+        (label, replace(value, of_any_row=value.of_any_row or not columns_named([node_of(value)]) <= same))
+        for label, value in columns
+    )
 
 
 def _without_aliases(node: Node, aliases: dict[str, Node]) -> Node:
@@ -137,15 +170,16 @@ def _without_aliases(node: Node, aliases: dict[str, Node]) -> Node:
     return node if isinstance(node, Window) else mapped(node, lambda each: _without_aliases(each, aliases))
 
 
-def _judged(window: Window, base: Relation) -> tuple[str, bool]:
-    """SQL type of a window, and whether it numbers the rows of each person."""
+def _judged(window: Window, base: Relation, *, may_be_any: bool) -> tuple[str, bool]:
+    """SQL type of a window, and whether it numbers the rows of each person; ``may_be_any``: in no order."""
     assert base.owners is not None
     rows, call = Rows(base, {}), window.function
     by = [named(each, rows).column for each in window.partitions]
     if base.owners.is_public or None in by or not base.owners.are_told_by([each for each in by if each is not None]):
-        raise ParameterError(f"{ABOUT_RECORDS}, unless they are those of one person: write PARTITION BY the person.")
+        raise of_records(window, ", unless they are those of one person: write PARTITION BY the person, or DISTINCT ON")
     understood = call.name in BESIDE or (call.name in NUMBERS and not call.arguments)
-    if not understood or call.condition is not None or call.distinct or window.frame or not window.order:
+    has_order = bool(window.order) or (may_be_any and call.name == "row_number")
+    if not understood or call.condition is not None or call.distinct or window.frame or not has_order:
         raise ParameterError(
             f"{heading(window)}: of the rows of one person ROW_NUMBER, RANK, DENSE_RANK, LAG and LEAD are understood, "
             "with ORDER BY."

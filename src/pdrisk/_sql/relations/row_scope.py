@@ -12,7 +12,7 @@ import pandas as pd
 from pdrisk._model.declared.missing_codes import Asked, asked_for_code
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME
 from pdrisk._model.nearest import unknown_column
-from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, below, is_given
+from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, below, in_days, is_given
 from pdrisk._model.where_bounds import Comparison, narrowed
 from pdrisk._relations.owners import Owners
 from pdrisk._sql.expressions.allowed_functions import check_clock
@@ -40,6 +40,7 @@ from pdrisk._sql.tables.source import Source
 from pdrisk.errors import ParameterError, UnknownColumnError
 
 __all__ = [
+    "Columns",
     "Condition",
     "Member",
     "Relation",
@@ -146,7 +147,8 @@ def _ends(names: tuple[str, ...], qualifiers: tuple[str, ...]) -> bool:
 class Rows:
     """The scope of row-wise expressions: columns of a relation, then aliases of the SELECT list.
 
-    ``reads_ranges``: a number of a public table without bounds lies between the ends of its rows, which are read.
+    ``reads_ranges``: a number or date of a public table without bounds lies between the ends of its rows, which are
+    read.
     """
 
     relation: Relation
@@ -197,7 +199,7 @@ class Rows:
         if found:
             if len(found) > 1:
                 raise ParameterError(f"several columns of FROM are named {node.name!r}: give them different names.")
-            return self._ranged(found[0])
+            return self.ranged(found[0])
         if not qualifiers and name in self.aliases:
             return named(self.aliases[name], self.without(name))
         if not qualifiers and name != "age":  # of a person, not of time
@@ -211,20 +213,32 @@ class Rows:
     def range_of(self, day: Day) -> Range:
         """Range of a column of dates, whether a subquery shows it or not."""
         found = next((value for _, value in self.relation.columns if value.sql == day.sql), None)
-        return self.relation.source.range_of(day.column) if found is None else self._ranged(found).range
+        return self.relation.source.range_of(day.column) if found is None else self.ranged(found).range
 
     def without(self, alias: str) -> Rows:
         """Scope for the expression of an alias, without the alias itself."""
         return replace(self, aliases={name: value for name, value in self.aliases.items() if name != alias})
 
-    def _ranged(self, found: Expression) -> Expression:
-        """A number or date with the declared range of its column, which is looked up only where it is used."""
+    def ranged(self, found: Expression) -> Expression:
+        """A number or date with the declared range of its column, which is looked up only where it is used.
+
+        Raises
+        ------
+        ParameterError
+            If it is that of any row of a person.
+        """
+        if found.of_any_row:
+            raise ParameterError(
+                f"{found.shown} is that of any row of a person, as DISTINCT ON and ROW_NUMBER() have no order here: "
+                "write ORDER BY beside it."
+            )
         if found.kind not in RANGED or found.column is None:
             return found
         lies = self.relation.source.range_of(found.column) if found.range == ANYTHING else found.range
-        if self.reads_ranges and lies.universe is None and found.kind == NUMBER:
-            by = self.relation.listed.get(found.column)
-            lies = lies if by is None else lies.within(by.side.range_of(by.node, lowered(found.column)))
+        by = self.relation.listed.get(found.column) if self.reads_ranges and lies.universe is None else None
+        if by is not None:
+            node = by.node if found.kind == NUMBER else in_days(by.node, times=found.kind == TIME)
+            lies = lies.within(by.side.range_of(node, lowered(found.column)))
         return replace(found, range=lies)
 
 

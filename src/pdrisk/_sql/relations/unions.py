@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import Any
 
 from pdrisk._model.declared.declarations import Declarations
 from pdrisk._model.kinds import NUMBER, TEXT
@@ -12,11 +13,13 @@ from pdrisk._model.nodes import Cast, Column, Node
 from pdrisk._relations.owners import PUBLIC, Owners
 from pdrisk._relations.plan import Selection, United
 from pdrisk._sql.relations.joins import check_alike, owners_key
-from pdrisk._sql.relations.row_scope import Condition, Relation, column_of
+from pdrisk._sql.relations.row_scope import Condition, Relation, Rows, column_of
 from pdrisk._sql.relations.rows_of_nobody import counted
 from pdrisk._sql.relations.written_out import read_together, unused, written_out
-from pdrisk._sql.syntax.pieces import Expression, quoted
+from pdrisk._sql.syntax.pieces import Expression, lowered, quoted
+from pdrisk._sql.syntax.ranges import hull
 from pdrisk._sql.syntax.refusals import nobody_named
+from pdrisk._sql.tables.compiled_sources import compiled
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.errors import ParameterError
@@ -61,6 +64,7 @@ def _pair(left: Relation, right: Relation, sources: Sources) -> Relation:
         other_nodes.append(Column(second_key))
         types.append(left.source.columns[first_key])
     columns: list[tuple[str, str]] = []
+    known = dict[str, dict[str, Any]]()
     for (label, own), (_, other) in zip(left.columns, right.columns, strict=True):
         if own.column in ours and other.column in theirs and ours.index(own.column) == theirs.index(other.column):
             columns.append((label, keys[ours.index(own.column)]))
@@ -74,23 +78,40 @@ def _pair(left: Relation, right: Relation, sources: Sources) -> Relation:
             nodes.append(Cast(column, "DOUBLE", True) if is_double else column)
         types.append(sql_type)
         columns.append((label, name))
+        known[name] = _known(label, (left, own), (right, other), sources)
     source = replace(
         merged, columns=dict(zip(names, types, strict=True)),
         made=United(tuple(Selection(each.source.relation, tuple(zip(names, nodes, strict=True)))
                          for nodes, each in ((own_nodes, left), (other_nodes, right)))),
-        declared=Declarations(), untyped=frozenset(), whole=frozenset(), is_table=False, stated=left.source.stated,
-        called={},
+        declared=Declarations(), untyped=frozenset(), whole=frozenset(), called={},
+        stated={lowered(name): sources.stated[lowered(name)] for name in names if lowered(name) in sources.stated},
     )  # fmt: skip
     rows = (left.owners.most, right.owners.most)
     most = None if rows[0] is None or rows[1] is None else rows[0] + rows[1]
-    shown = ((label, column_of(name, source.columns[name], source)) for label, name in columns)
+    shown = ((label, name, column_of(name, source.columns[name], source)) for label, name in columns)
     return Relation(
         source,
-        tuple((label, replace(value, shown=quoted(label))) for label, value in shown),
+        tuple((label, replace(value, shown=quoted(label), **known.get(name, {}))) for label, name, value in shown),
         left.names,
-        owners=Owners(tuple(keys), most) if ours else PUBLIC,
+        owners=Owners(tuple(keys), most, factors=_added(left.owners, right.owners)) if ours else PUBLIC,
         inside=_shown(left, right),
     )
+
+
+def _known(
+    label: str, left: tuple[Relation, Expression], right: tuple[Relation, Expression], sources: Sources
+) -> dict[str, Any]:
+    """What is known of a column by what it is in both parts: where it lies, unless the call says it."""
+    if left[1].of_any_row or right[1].of_any_row:
+        return {"of_any_row": True}
+    if lowered(label) in sources.stated:
+        return {}
+    return {"range": hull([Rows(side, {}, reads_ranges=True).ranged(value).range for side, value in (left, right)])}
+
+
+def _added(left: Owners, right: Owners) -> tuple[str, ...]:
+    """How many rows of both a person has, for people."""
+    return (f"({' + '.join(' times '.join(each.factors) or '1' for each in (left, right))})",)
 
 
 def _shown(left: Relation, right: Relation) -> tuple[Condition, ...]:
@@ -107,6 +128,8 @@ def _type_of_both(label: str, own: Expression, other: Expression, left: Source, 
     first, second = left.columns[str(own.column)], right.columns[str(other.column)]
     if own.kind == other.kind == NUMBER:
         alike = first == second and not {own.column, other.column} & (left.whole | right.whole)
+        if alike and first.startswith("DECIMAL"):  # a stored one is read exactly, a computed one as DOUBLE
+            alike = _is_exact(left, str(own.column)) == _is_exact(right, str(other.column))
         return first if alike else "DOUBLE"
     if own.kind == other.kind == TEXT:
         return "VARCHAR"
@@ -115,3 +138,8 @@ def _type_of_both(label: str, own: Expression, other: Expression, left: Source, 
             f"UNION ALL puts {label} over a column of another type, {first} over {second}: cast one of them."
         )
     return first
+
+
+def _is_exact(source: Source, name: str) -> bool:
+    """Whether values of a column can be told apart that are the same as DOUBLE."""
+    return compiled(source, [Column(name)])[1].exact_of(name) is not None

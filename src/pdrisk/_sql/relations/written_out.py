@@ -120,7 +120,9 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
         name = columns.names[value.sql if value.column is None else quoted(value.column)]
         new = column_of(name, made.columns[name], made)
         shown = quoted(name) if value.column is not None else value.shown
-        return label, replace(new, shown=shown, given=value.given, range=value.range, values=listed(value))
+        return label, replace(
+            new, shown=shown, given=value.given, range=value.range, values=listed(value), of_any_row=value.of_any_row
+        )
 
     def renamed(names: Iterable[str]) -> tuple[str, ...]:
         return tuple(columns.names[quoted(name)] for name in names)

@@ -22,13 +22,15 @@ from pdrisk._model.joint import joined
 from pdrisk._model.nodes import Column, Node, Window, below
 from pdrisk._model.query import Line, Query, answered_by
 from pdrisk._model.unit import People, checked_rows
+from pdrisk._model.unit_errors import Computed
 from pdrisk._model.weights import check_weighing
 from pdrisk._relations.canonical import canonical
 from pdrisk._relations.pruned import columns_named, columns_read
 from pdrisk._sql.expressions.judged_expressions import text
 from pdrisk._sql.expressions.resolved import resolved
 from pdrisk._sql.expressions.where_values import Limit
-from pdrisk._sql.expressions.windows import ABOUT_RECORDS
+from pdrisk._sql.expressions.windows import of_records
+from pdrisk._sql.noisy.first_value import with_end
 from pdrisk._sql.noisy.layers import Layer, Layered, aggregates, layer_over, layered, tail
 from pdrisk._sql.noisy.quantile_idioms import check_quantiles
 from pdrisk._sql.noisy.weighted_means import no_weights, with_weighted_means, with_weights_of_design
@@ -190,7 +192,8 @@ def _judged(
         known = known_rows(known, people, owners, noted, columns)
     conditions = (*relation.owned, *relation.where, *where)
     groups = _listed_groups(answers, keys, conditions, nested.counted)
-    unit = unit_of(known, people, noted, lines, columns, groups)
+    grouped = [each.column or Computed(heading(each.node)) for each in answers.groups if each.node is not None]
+    unit = unit_of(known, people, noted, lines, grouped, groups)
     check_weighing(lines, unit.per_person, quotients=weighs)
     if shared and unit.person:
         unit = replace(unit, person=shared)
@@ -241,11 +244,14 @@ def layers_of(select: Select, sources: Sources, bounds: object, people: PeopleAs
     sources.owner_of = partial(owners_of_table, people) if people.knows_people else None
     sources.links = people.links
     sources.several = reads_several(select) or bool(people.links)
+    if sources.judged_for != (people, bounds):
+        sources.judged_for = people, bounds
+        sources.relations.clear()
     sources.check(select)
     sources.check_public()
     nested = public_layers(sources)(select)
-    check_quantiles(nested)
-    return nested
+    check_quantiles(nested, sources)
+    return with_end(nested, sources.settings)
 
 
 def public_layers(sources: Sources) -> Callable[[Select], Layered]:
@@ -273,8 +279,9 @@ def _layers(nested: Layered, answers: Answers, settings: Settings) -> tuple[Laye
     """Computations over groups and aggregates, and the SELECTs above."""
     core = nested.core
     items = [(alias or heading(item), item) for item, alias in core.items if not isinstance(item, Star)]
-    if not aggregates(core) and any(isinstance(part, Window) for _, item in items for part in below(item)):
-        raise ParameterError(f"{ABOUT_RECORDS}.")
+    windows = (part for _, item in items for part in below(item) if isinstance(part, Window))
+    if not aggregates(core) and (of_people := next(windows, None)) is not None:
+        raise of_records(of_people)
     found = tuple((label, text(item, answers)) for label, item in items)
     having, qualify, order, rest = tail(core, [value for _, value in found], answers)
     layers = [Layer(found, having, rest, order, tuple(answers.windows), qualify, trees=answers.windows)]

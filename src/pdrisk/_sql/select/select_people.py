@@ -13,7 +13,7 @@ from pdrisk._model.asked_groups import Groups
 from pdrisk._model.kinds import NO_DATE
 from pdrisk._model.nearest import unknown_column
 from pdrisk._model.query import Line
-from pdrisk._model.unit import ONE, People, Unit, checked_columns, checked_rows, judged_unit
+from pdrisk._model.unit import MOST_ROWS, ONE, People, Unit, checked_columns, checked_rows, judged_unit
 from pdrisk._model.unit_errors import (
     bounds_per_person,
     constant_of_nobody,
@@ -21,6 +21,7 @@ from pdrisk._model.unit_errors import (
     in_several_groups,
     not_of_dataset,
     row_of_one_table,
+    too_many_rows,
 )
 from pdrisk._model.unit_label import checked_label, label_of_nobody
 from pdrisk._relations.owners import Owners
@@ -200,7 +201,8 @@ def owners_of_table(asked: PeopleAsked, source: Source, linked: Sequence[str] = 
         constant = source.columns if most == 1 else people.constant
         key = tuple(map(str, people.columns))
         keys = owner_keys(name, source.columns, key, asked.links)
-        return Owners(key, most, constant=frozenset(map(str, constant)) - set(key), links=keys)
+        factors = () if most is None else (f"{most:,} of {name}",)
+        return Owners(key, most, constant=frozenset(map(str, constant)) - set(key), links=keys, factors=factors)
     raise UnknownColumnError(
         f"{said} Every table of a query has all columns of person=, or nobody is in it: then name it in public=."
     )
@@ -239,6 +241,8 @@ def known_rows(
     said = (asked.rows, asked.per_person, people.per_person)
     if any(each is not None for each in said):
         return people
+    if owners.most is not None and owners.most > MOST_ROWS:
+        raise too_many_rows(owners.factors, owners.most, MOST_ROWS)
     if _are_of_people(noted, people):
         return replace(people, rows=owners.most)  # and so in no more groups
     known = {*people.columns, *people.constant}
@@ -281,7 +285,7 @@ def unit_of(
     asked: PeopleAsked,
     noted: Sequence[Noted],
     lines: Sequence[Line],
-    by: Sequence[str | None],
+    by: Sequence[Hashable],
     groups: Groups | None,
 ) -> Unit:
     """The unit of a SELECT.
@@ -292,14 +296,13 @@ def unit_of(
     asked : PeopleAsked
     noted, lines
         What is asked for.
-    by : sequence of str or None
-        The columns of its groups, None for other expressions.
+    by : sequence of hashable
+        The columns of its groups, and what else it groups by.
     groups : Groups or None
     """
     wanted = [(line.statistic, _columns(each)) for line, each in zip(lines, noted, strict=True)]
-    grouped = [column if column is not None else f"expression {at + 1} of GROUP BY" for at, column in enumerate(by)]
     unit = judged_unit(
-        people, wanted, grouped, per_person=asked.per_person, rows=asked.rows, unit=asked.unit,
+        people, wanted, by, per_person=asked.per_person, rows=asked.rows, unit=asked.unit,
         groups=asked.groups if by or not people.columns else None, counts_rows=True,
         listed=None if groups is None or groups.keys is None else len(groups.keys),
         observed=groups is not None and groups.keys_from == "data",

@@ -109,6 +109,8 @@ class Expression:
         How an uncut number is computed, for its interval: see `pdrisk._sql.noisy.uncut`.
     node : Node or None
         The same over the columns of the source, of a relation's columns and conditions.
+    of_any_row : bool
+        Whether it is that of any row among several, since nothing orders them: nobody may read it.
     """
 
     sql: str
@@ -130,6 +132,7 @@ class Expression:
     uncut: str = ""
     tree: Any = None
     node: Node | None = None
+    of_any_row: bool = False
 
     @property
     def condition(self) -> str:

@@ -47,8 +47,9 @@ def correlated(column: str) -> ParameterError:
     """The error for a subquery that reads the row of the query around it."""
     return ParameterError(
         f"{column} is a column of the query around the subquery: correlated subqueries are refused, but for EXISTS on "
-        "the person, since each row would ask anew. Write the subquery into FROM, with GROUP BY the person, and join "
-        "it."
+        "the person, since each row would ask anew. If it is about the person of the row, write it into FROM, with "
+        "GROUP BY the person, and join it. Else ask for its groups first, in a query of their own, and join that "
+        "answer as a public table: public={'groups': answer}."
     )
 
 

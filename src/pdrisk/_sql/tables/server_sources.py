@@ -74,7 +74,7 @@ class SourcesElsewhere(Sources):
 
     def reader(self, query: Any, params: object) -> Callable[[Scalars], Select]:
         text, values = plain_text(query, params)
-        return lambda scalars: self._with_ctes(parsed_as(text, self.language, values, scalars))
+        return self._read_once(lambda scalars: parsed_as(text, self.language, values, scalars))
 
     def begin(self) -> None:
         """Begin to read in one state, if the engine can."""

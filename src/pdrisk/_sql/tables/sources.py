@@ -84,6 +84,10 @@ class Sources:
         The whole text and its scalar subqueries, as they were read last.
     links : mapping of str to tuple of DeclaredLink
         What leads from tables to people.
+    relations : dict
+        Relations of FROM that were judged before, with what they were read from.
+    judged_for : object
+        The people and bounds that were asked for then.
     free : callable or None
         Gives headings with kinds, and rows, of a SELECT that no person is in; None where nothing may be read yet.
     is_in_one_state : bool
@@ -108,6 +112,8 @@ class Sources:
     selects: Sequence[Select] = ()
     by_declarations: bool = False
     links: Links = field(default_factory=dict)
+    relations: dict[tuple[Any, ...], tuple[object, Any]] = field(default_factory=dict)
+    judged_for: object = None
     free: Callable[[Select], tuple[Sequence[tuple[str, str]], pd.DataFrame]] | None = None
     is_in_one_state: bool = False
 
@@ -126,13 +132,21 @@ class Sources:
     def reader(self, query: Any, params: object) -> Callable[[Scalars], Select]:
         """Reader of a query, given the values of its scalar subqueries."""
         text, values = plain_text(query, params)
+        return self._read_once(lambda scalars: parsed(text, values, scalars))
 
-        def read(scalars: Scalars) -> Select:
-            select = parsed(text, values, scalars)
-            scalars.selects = list(map(self._with_ctes, scalars.selects))
-            return self._with_ctes(select)
+    def _read_once(self, read: Callable[[Scalars], Select]) -> Callable[[Scalars], Select]:
+        """The reader with the CTEs that every query finds; one tree for the same values of scalar subqueries."""
+        known = dict[str, tuple[Select, list[Select]]]()
 
-        return read
+        def again(scalars: Scalars) -> Select:
+            values = repr(scalars.values)
+            if values not in known:
+                select = self._with_ctes(read(scalars))
+                known[values] = select, list(map(self._with_ctes, scalars.selects))
+            select, scalars.selects = known[values]
+            return select
+
+        return again
 
     def _with_ctes(self, select: Select) -> Select:
         return replace(select, ctes={**self.ctes, **select.ctes}) if self.ctes else select

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from pdrisk._model.nodes import Call, Constant, Node, Operation
 from pdrisk._sql.syntax import private_database as workspace
+from pdrisk._sql.syntax.first_rows import first_rows
 from pdrisk._sql.syntax.literals import Json, literal, not_understood, only
 from pdrisk._sql.syntax.refusals import JOINS, REFUSED, refuse
 from pdrisk._sql.syntax.tree import (
@@ -115,7 +116,7 @@ class _Reader(ExpressionsOfDuckDB):
         order, limit, offset, distinct = self.modifiers(node)
         groups, sets = self.groups(node)
         where, members = self.where(node["where_clause"])
-        return Select(
+        found = Select(
             items=tuple((self.item(item), item.get("alias", "")) for item in node["select_list"]),
             source=self.source(node["from_table"]),
             where=where,
@@ -129,6 +130,8 @@ class _Reader(ExpressionsOfDuckDB):
             qualify=self.optional(node.get("qualify")),
             sets=sets,
         )
+        by = [each for modifier in node["modifiers"] for each in modifier.get("distinct_on_targets") or ()]
+        return first_rows(found, list(map(self.node, by))) if by else found
 
     def modifiers(self, node: Json) -> tuple[tuple[Order, ...], Node | None, Node | None, bool]:
         """ORDER BY, LIMIT, OFFSET and DISTINCT."""
@@ -142,12 +145,13 @@ class _Reader(ExpressionsOfDuckDB):
                 case "LIMIT_MODIFIER" if modifier.get("limit_type", "ROW_COUNT") == "ROW_COUNT":
                     only(modifier, "type", "limit", "offset", "limit_type")
                     limit, offset = self.optional(modifier["limit"]), self.optional(modifier["offset"])
-                case "DISTINCT_MODIFIER" if not modifier.get("distinct_on_targets"):
-                    distinct = True
+                case "DISTINCT_MODIFIER":
+                    only(modifier, "type", "distinct_on_targets")
+                    distinct = not modifier.get("distinct_on_targets")  # DISTINCT ON is `first_rows`
                 case "LIMIT_MODIFIER" | "LIMIT_PERCENT_MODIFIER":
                     raise ParameterError("LIMIT takes a number of rows here, no percentage.")
                 case _:
-                    raise ParameterError("DISTINCT ON picks records by their order, which is refused.")
+                    not_understood("what stands after a SELECT")
         return order, limit, offset, distinct
 
     def where(self, item: Json | None) -> tuple[Node | None, tuple[Membership, ...]]:

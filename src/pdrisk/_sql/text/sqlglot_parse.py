@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from pdrisk._model.nodes import Node, Operation
+from pdrisk._sql.syntax.first_rows import first_rows
 from pdrisk._sql.syntax.languages import Language
 from pdrisk._sql.syntax.literals import literal
 from pdrisk._sql.syntax.pieces import lowered
@@ -190,16 +191,18 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
             "with_",
         )  # fmt: skip
         args = node.args
-        if (distinct := args.get("distinct")) is not None:
-            self.only(distinct)
+        by = []
+        if (distinct := args.get("distinct")) is not None and self.only(distinct, "on").args.get("on") is not None:
+            by = list(map(self.node, self.only(distinct.args["on"], "expressions").expressions))
         items = tuple(self.item(each) for each in args["expressions"])
         source = self.joined_source(args.get("from_"), args.get("joins") or ())
         where, members = self.where(args.get("where"))
         groups, sets = self.groups(args.get("group"))
-        return Select(
+        found = Select(
             items, source, where=where, members=members, groups=groups, sets=sets,
-            having=self.under(args.get("having")), distinct=distinct is not None, **self.modifiers(node),
+            having=self.under(args.get("having")), distinct=distinct is not None and not by, **self.modifiers(node),
         )  # fmt: skip
+        return first_rows(found, by) if by else found
 
     def where(self, node: Expression | None) -> tuple[Node | None, tuple[Membership, ...]]:
         """Conditions of WHERE, with IN and EXISTS of subqueries apart."""

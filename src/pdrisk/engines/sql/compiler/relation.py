@@ -232,7 +232,10 @@ def _check_exact(rows: RowSQL, own: str, theirs: str) -> None:
     """Refuse ids that one side would round to the type of the other."""
     types = {_exact_type(rows, each) for each in (own, theirs)}
     if len(types) > 1:
-        raise _of_two_types()
+        raise ParameterError(
+            "who a person is has one type in one table and another in another: ids are compared as they are, since a "
+            "cast could make one person of two. Store both in one type."
+        )
 
 
 def _exact_type(rows: RowSQL, label: str) -> str:
@@ -249,16 +252,12 @@ def _exact_alike(parts: Sequence[RowSQL], label: str, dialect: Dialect) -> list[
     if exact == [None] * len(parts):
         return []
     if len({_exact_type(rows, label) for rows in parts}) > 1 or (None in exact and not dialect.own):
-        raise _of_two_types()
+        raise ParameterError(
+            "UNION ALL puts columns over each other that are told apart in different ways: cast both to one type. Ids "
+            "of people have to be stored in one type, since a cast could make one person of two."
+        )
     column = next(_column_of(rows, label) for rows, own in zip(parts, exact, strict=True) if own is not None)
     return [(own or rows.column(label).sql, column) for rows, own in zip(parts, exact, strict=True)]
-
-
-def _of_two_types() -> ParameterError:
-    return ParameterError(
-        "who a person is has one type in one table and another in another: ids are compared as they are, since a cast "
-        "could make one person of two. Store both in one type."
-    )
 
 
 def _aggregated(dialect: Dialect, asked: Aggregated, rows: RowSQL) -> Value:
