@@ -171,11 +171,11 @@ class TestScalars:
     @pytest.mark.parametrize(
         ("query", "why"),
         {
-            "SELECT COUNT(*) FROM people AS p WHERE age > (SELECT AVG(age) FROM people AS q WHERE q.sex = p.sex)": "p.sex is a column of the query around",
+            "SELECT COUNT(*) FROM people AS p WHERE age > (SELECT AVG(age) FROM people AS q WHERE q.sex = p.sex)": "GROUP BY sex needs the public list",
             "SELECT COUNT(*) FROM people WHERE age > (SELECT age FROM people LIMIT 1)": "neither aggregated",
             "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age), MAX(age) FROM people)": "gives 2 columns",
             "SELECT COUNT(*) FROM people WHERE age > (SELECT MAX(x) FROM (SELECT age AS x FROM people LIMIT 9))": "LIMIT in a",
-            "SELECT COUNT(*) FROM people WHERE age IN (SELECT AVG(age) FROM people)": "where a single record is read",
+            "SELECT COUNT(*) FROM people WHERE age IN (SELECT AVG(age), MAX(age) FROM people)": "one column is needed",
             "SELECT COUNT(*) FROM people WHERE EXISTS (SELECT COUNT(*) FROM people)": "EXISTS asks for rows",
             "SELECT COUNT(*) FROM people WHERE age > ANY (SELECT AVG(age) FROM people)": "subqueries inside",
             "SELECT COUNT(*) FROM people WHERE sex > (SELECT AVG(age) FROM people)": "compares text with numbers",

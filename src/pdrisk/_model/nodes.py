@@ -29,6 +29,7 @@ __all__ = [
     "Cast",
     "Column",
     "Constant",
+    "LookedUp",
     "Node",
     "Noisy",
     "Operation",
@@ -152,6 +153,13 @@ class Case:
 
     branches: tuple[tuple[Node, Node], ...]
     otherwise: Node
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp(Case):
+    """A key's value among those of a subquery that was answered first; ``said`` stands there for people."""
+
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from pdrisk._pandas.requests.objects import advising
 from pdrisk._sql.dataset.dataset_tables import check_one_or_other, public_tables
 from pdrisk._sql.noisy.layers import Layered
 from pdrisk._sql.noisy.weighted_means import no_weights
-from pdrisk._sql.select.judge import judged, layers_of
+from pdrisk._sql.select.judge import judged, layers_of, tell
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.select.select_people import PeopleAsked, check_units
 from pdrisk._sql.syntax import private_database as workspace
@@ -301,6 +301,7 @@ def answered(
             return layers_of(select, sources, bounds, people)
 
         reader = sources.reader(bare, params)
+        tell(sources, bounds, people)
 
         def read(scalars: Scalars) -> Select:
             select = reader(scalars)

@@ -6,34 +6,32 @@ No person is in such a table, so any SELECT over it costs nothing: it may filter
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from pdrisk._model.nodes import Call, Constant, Node, Window, below
+from pdrisk._model.nodes import Call, Constant, Window, below
 from pdrisk._sql.expressions.judged_expressions import text, truth
 from pdrisk._sql.expressions.scope import Scope
-from pdrisk._sql.expressions.windows import AGGREGATED, MAP_OF_COUNTS
+from pdrisk._sql.expressions.windows import MAP_OF_COUNTS
 from pdrisk._sql.noisy.distinct import each_once, with_numbers, without_means_of_different
 from pdrisk._sql.noisy.grouping_sets import unfolded
-from pdrisk._sql.noisy.histograms import HISTOGRAM, without_histogram
+from pdrisk._sql.noisy.histograms import without_histogram
+from pdrisk._sql.noisy.noisy_from import IsByPerson, IsPublic, aggregates, are_noisy, gives_noisy, inner_of
 from pdrisk._sql.noisy.noisy_scope import Computed, Sides, Values, looks_around
 from pdrisk._sql.relations.from_clause import Ctes, seen_by
 from pdrisk._sql.relations.group_by_person import positional
 from pdrisk._sql.relations.row_scope import starred
-from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import Expression, lowered
-from pdrisk._sql.syntax.tree import Beside, Cte, From, Join, Nothing, Select, Star, Subquery, Table, Union
+from pdrisk._sql.syntax.tree import Beside, Nothing, Select, Star, Union
 from pdrisk._sql.tables.settings import Settings
 from pdrisk.errors import ParameterError
 
-__all__ = ["NOISY", "Layer", "Layered", "Over", "aggregates", "inner_of", "layer_over", "layered", "leaves", "tail"]
+__all__ = ["NOISY", "Layer", "Layered", "Over", "layer_over", "layered", "tail"]
 
 NOISY = "noisy"  # the table of noisy values, where there are no people
 OWN_NAME = re.compile(r"[kv]\d+")  # of its columns, which stay what they are in all layers
-IsByPerson = Callable[[Select, Ctes], bool]
-IsPublic = Callable[[Table], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +184,7 @@ def layered(select: Select, is_by_person: IsByPerson, is_public: IsPublic) -> La
     """
     ctes, over = seen_by(select, {}), []
     while True:
-        if inner_of(select.source, ctes) is None and _are_noisy(select.source, ctes, is_by_person, is_public):
+        if inner_of(select.source, ctes) is None and are_noisy(select.source, ctes, is_by_person, is_public):
             if select.sets is not None:
                 raise ParameterError(
                     "GROUPING SETS, ROLLUP and CUBE over joined tables of noisy values are refused: group by all "
@@ -197,7 +195,7 @@ def layered(select: Select, is_by_person: IsByPerson, is_public: IsPublic) -> La
         if select.sets is not None:
             select = unfolded(select)
         below_ = inner_of(select.source, ctes)
-        if below_ is None or not _aggregates(*below_[:2], is_by_person, is_public):
+        if below_ is None or not gives_noisy(*below_[:2], is_by_person, is_public):
             if (counted := without_histogram(select)) is select:
                 break
             below_ = inner_of(counted.source, ctes)
@@ -215,58 +213,6 @@ def layered(select: Select, is_by_person: IsByPerson, is_public: IsPublic) -> La
         select, once = each_once(select)
         over += [] if once is None else [Over(once, (), ())]
     return Layered(select, ctes, tuple(reversed(over)))
-
-
-def inner_of(item: From, ctes: Ctes) -> tuple[Select, Ctes, tuple[str, ...], tuple[str, ...]] | None:
-    """Subquery or CTE in FROM, the CTEs it sees, and the names of it and its columns there."""
-    match item:
-        case Subquery(inner, alias, columns):
-            return inner, seen_by(inner, ctes), (alias,) if alias else (), columns
-        case Table((name,), alias, columns) if lowered(name) in ctes:
-            cte: Cte = ctes[lowered(name)][0]
-            named = (*columns, *cte.columns[len(columns) :])
-            return cte.select, seen_by(cte.select, ctes[lowered(name)][1]), (alias or name,), named
-    return None
-
-
-def _aggregates(select: Select, ctes: Ctes, is_by_person: IsByPerson, is_public: IsPublic) -> bool:
-    """Whether a subquery gives noisy values, or public ones."""
-    if isinstance(select.source, Union):
-        if select.source.grouped_by is not None:  # GROUPING SETS of people sum over them, too
-            return True
-        return all(_aggregates(part, seen_by(part, ctes), is_by_person, is_public) for part in select.source.parts)
-    inner = inner_of(select.source, ctes)
-    is_noisy = inner is None and _are_noisy(select.source, ctes, is_by_person, is_public)
-    if is_noisy or isinstance(select.source, Nothing):
-        return True
-    if aggregates(select):
-        return not is_by_person(select, ctes)
-    return inner is not None and _aggregates(*inner[:2], is_by_person, is_public)
-
-
-def leaves(item: From) -> Iterator[From]:
-    """Tables and subqueries that a join joins, from left to right."""
-    if isinstance(item, Join):
-        yield from leaves(item.left)
-        yield from leaves(item.right)
-    else:
-        yield item
-
-
-def _are_noisy(item: From, ctes: Ctes, is_by_person: IsByPerson, is_public: IsPublic) -> bool:
-    """Whether an item of FROM has noisy values and public rows alone."""
-    found = [(leaf, inner_of(leaf, ctes)) for leaf in leaves(item)]
-    return all(
-        _aggregates(*inner[:2], is_by_person, is_public) if inner else isinstance(leaf, Table) and is_public(leaf)
-        for leaf, inner in found
-    )
-
-
-def aggregates(select: Select) -> bool:
-    """Whether a SELECT combines several rows into one."""
-    nodes = [item for item, _ in select.items if not isinstance(item, Star)]
-    nodes += [node for node in (select.having, *(each.item for each in select.order)) if node is not None]
-    return select.groups != () or select.having is not None or any(_has_aggregate(node) for node in nodes)
 
 
 def layer_over(layer: Layer, over: Over, settings: Settings, sides: Sides = ()) -> Layer:
@@ -346,11 +292,6 @@ def _groups(select: Select, rows: Values) -> list[Expression] | None:
 
 def _each_once(found: Sequence[Expression]) -> list[Expression]:
     return list({value.sql: value for value in found if not value.constant}.values())
-
-
-def _has_aggregate(node: Node) -> bool:
-    known = {*AGGREGATES, *AGGREGATED, HISTOGRAM}
-    return any(isinstance(part, Call) and part.name in known for part in below(node))
 
 
 class Ordered(Scope, Protocol):

@@ -72,12 +72,26 @@ class Uncut:
 def arithmetic(node: Node, scope: Scope) -> Expression | None:
     """Arithmetic as it is shown, with its uncut number if it has one; None of anything else."""
     if not isinstance(node, Operation) or node.symbol not in ARITHMETIC:
-        return None
+        return _replacing_null(node, scope)
     uncut = Uncut(scope)
     found = text(node, uncut)
     if not uncut.reads:  # judged once more, what is nested would be judged 2**depth times
         return replace(found, tree=None)
     return shown_column(found) if found.kind == NUMBER else None
+
+
+def _replacing_null(node: Node, scope: Scope) -> Expression | None:
+    """COALESCE of a noisy number and a value for a missing one, which another range does not widen; None of others."""
+    if not isinstance(node, Operation) or node.symbol != "coalesce" or len(node.parts) != 2:
+        return None
+    first, second = (text(part, scope) for part in node.parts)
+    if not first.uncut or second.uncut or second.kind not in (NUMBER, NOTHING):
+        return None
+    found = calculated(node, [first, second])
+    if found.range != first.range:
+        return None
+    uncut = calculated(node, [replace(first, sql=first.uncut, uncut="", wide=""), second])
+    return shown_column(replace(uncut, range=found.range))
 
 
 def _tree(found: Expression) -> Any:

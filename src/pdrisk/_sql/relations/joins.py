@@ -16,9 +16,8 @@ from itertools import product
 from pdrisk._model.nodes import Column, Node, Operation, below
 from pdrisk._relations.owners import PUBLIC, Owners
 from pdrisk._relations.plan import Joined
-from pdrisk._sql.expressions.judged_expressions import text
 from pdrisk._sql.relations.public_keys import listed_by_join
-from pdrisk._sql.relations.row_scope import Condition, Member, Relation, Rows, column_of, condition
+from pdrisk._sql.relations.row_scope import Condition, Member, Relation, Rows, column_of, condition, named
 from pdrisk._sql.relations.rows_of_nobody import absent_in_join
 from pdrisk._sql.relations.written_out import node_of, read_together, written_out
 from pdrisk._sql.syntax.pieces import INTEGERS, Expression, lowered
@@ -178,7 +177,7 @@ def _equality(
 ) -> tuple[int | None, tuple[Expression, Expression] | None]:
     """Part of the id that two sides compare, and the sides by relation; None if it is no such equality."""
     try:
-        sides = [(_side(each, scope, left), text(each, scope)) for each in node.parts]
+        sides = [(_side(each, scope, left), named(each, scope)) for each in node.parts]
     except PdriskError:
         if is_around:  # of tables that are joined later
             return None, None

@@ -107,7 +107,7 @@ def listed_by_join(
     conditions : iterable of Node
         What else holds then.
     """
-    if how in ("SEMI", "ANTI"):
+    if how == "ANTI":
         return left.listed
     pairs = [] if how == "LEFT" else [(one.column, two.column) for one, two in equal]
     holding: list[Node] = [Operation("notna", (Column(name),)) for pair in pairs for name in pair if name is not None]
@@ -123,7 +123,7 @@ def listed_by_join(
                 continue
             if types[own] == types[other] or (types[own] == "DOUBLE" and types[other] in INTEGERS):
                 found.setdefault(own, found[other])
-    return found
+    return {name: by for name, by in found.items() if how != "SEMI" or name in left.source.columns}
 
 
 def _listed(relation: Relation, holding: Iterable[Node]) -> Mapping[str, ListedBy]:

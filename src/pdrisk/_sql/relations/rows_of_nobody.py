@@ -15,7 +15,7 @@ from pdrisk._model.nodes import ORDERINGS, Call, Case, Cast, Column, Constant, N
 from pdrisk._relations.pruned import columns_named
 from pdrisk.errors import ParameterError
 
-__all__ = ["absent_in_join", "adds_nothing", "check_not_read", "counted", "left_after"]
+__all__ = ["absent_in_join", "adds_nothing", "check_not_read", "counted", "is_missing", "left_after"]
 
 _OF_ANY_PART: Final = {"==", "!=", *ORDERINGS, "+", "-", "*", "/", "//", "%", "**", "unary -", "not"}
 _OF_THE_FIRST: Final = {"in", "between"}
@@ -84,7 +84,7 @@ def adds_nothing(node: Node | None, kept: Node | None, absent: Collection[str], 
     if kept is not None and _never_holds(kept, absent):
         return True
     found = None if node is None else _value(node, absent)
-    return found is not None and (_is_missing(found, absent) or (is_sum and found in (Constant(0), Constant(0.0))))
+    return found is not None and (is_missing(found, absent) or (is_sum and found in (Constant(0), Constant(0.0))))
 
 
 def counted(what: str) -> ParameterError:
@@ -102,7 +102,7 @@ def _value(node: Node, absent: Collection[str]) -> Node:
         case Case(branches, otherwise) if all(_never_holds(when, absent) for when, _ in branches):
             return _value(otherwise, absent)
         case Operation("coalesce", parts) | Call("coalesce" | "ifnull", parts):
-            known = [part for part in parts if not _is_missing(part, absent)]
+            known = [part for part in parts if not is_missing(part, absent)]
             return _value(known[0], absent) if known else Constant(None)
     return node
 
@@ -115,11 +115,11 @@ def _never_holds(node: Node, absent: Collection[str]) -> bool:
         case Operation("or", parts):
             return all(_never_holds(part, absent) for part in parts)
         case Operation("notna", (part,)):
-            return _is_missing(part, absent)
-    return _is_missing(node, absent)
+            return is_missing(part, absent)
+    return is_missing(node, absent)
 
 
-def _is_missing(node: Node, absent: Collection[str]) -> bool:
+def is_missing(node: Node, absent: Collection[str]) -> bool:
     """Whether an expression is surely missing in a row of nobody."""
     match node:
         case Column(name):
@@ -127,17 +127,17 @@ def _is_missing(node: Node, absent: Collection[str]) -> bool:
         case Constant(value):
             return value is None
         case Cast(operand, _, _):
-            return _is_missing(operand, absent)
+            return is_missing(operand, absent)
         case Case(branches, otherwise):
             values = [*(value for _, value in branches), otherwise]
             chosen = all(_never_holds(when, absent) for when, _ in branches)
-            return _is_missing(otherwise, absent) if chosen else all(_is_missing(each, absent) for each in values)
+            return is_missing(otherwise, absent) if chosen else all(is_missing(each, absent) for each in values)
         case Operation(symbol, parts) if symbol in _OF_ANY_PART:
-            return any(_is_missing(part, absent) for part in parts)
+            return any(is_missing(part, absent) for part in parts)
         case Operation(symbol, parts) if symbol in _OF_THE_FIRST:
-            return _is_missing(parts[0], absent)
+            return is_missing(parts[0], absent)
         case Operation(name, parts) | Call(name, parts) if name in _OF_ALL:
-            return all(_is_missing(part, absent) for part in parts)
+            return all(is_missing(part, absent) for part in parts)
         case Call(name, parts) if name not in _NEVER:
-            return any(_is_missing(part, absent) for part in parts)
+            return any(is_missing(part, absent) for part in parts)
     return False

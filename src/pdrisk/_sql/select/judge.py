@@ -31,7 +31,8 @@ from pdrisk._sql.expressions.resolved import resolved
 from pdrisk._sql.expressions.where_values import Limit
 from pdrisk._sql.expressions.windows import of_records
 from pdrisk._sql.noisy.first_value import with_end
-from pdrisk._sql.noisy.layers import Layer, Layered, aggregates, layer_over, layered, tail
+from pdrisk._sql.noisy.layers import Layer, Layered, layer_over, layered, tail
+from pdrisk._sql.noisy.noisy_from import aggregates
 from pdrisk._sql.noisy.quantile_idioms import check_quantiles
 from pdrisk._sql.noisy.weighted_means import no_weights, with_weighted_means, with_weights_of_design
 from pdrisk._sql.relations.computed_keys import computed_keys
@@ -65,7 +66,7 @@ from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.errors import ParameterError
 
-__all__ = ["judged", "layers_of"]
+__all__ = ["judged", "layers_of", "tell"]
 
 FROM_ELSEWHERE = ("declared", "where")  # bounds that no entry of bounds= gave
 NOBODY_KNOWN = PeopleAsked()
@@ -237,16 +238,21 @@ def _judged(
     return judged_query
 
 
-def layers_of(select: Select, sources: Sources, bounds: object, people: PeopleAsked) -> Layered:
-    """Layers of a SELECT; the sources learn what is asked and by whom."""
+def tell(sources: Sources, bounds: object, people: PeopleAsked) -> None:
+    """Tell the sources what a call says of bounds and of whose rows they hold."""
     stated = checked_bounds(bounds)
     sources.stated = stated if isinstance(stated, Mapping) else {}
     sources.owner_of = partial(owners_of_table, people) if people.knows_people else None
     sources.links = people.links
-    sources.several = reads_several(select) or bool(people.links)
     if sources.judged_for != (people, bounds):
         sources.judged_for = people, bounds
         sources.relations.clear()
+
+
+def layers_of(select: Select, sources: Sources, bounds: object, people: PeopleAsked) -> Layered:
+    """Layers of a SELECT; the sources learn what is asked and by whom."""
+    tell(sources, bounds, people)
+    sources.several = reads_several(select) or bool(people.links)
     sources.check(select)
     sources.check_public()
     nested = public_layers(sources)(select)

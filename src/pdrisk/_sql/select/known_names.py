@@ -8,15 +8,15 @@ from typing import Final
 from pdrisk._model.nearest import did_you_mean, unknown_column
 from pdrisk._model.nodes import Column, below
 from pdrisk._sql.syntax.pieces import lowered
-from pdrisk._sql.syntax.tree import From, Join, Select, Star, Subquery, Table, within
+from pdrisk._sql.syntax.tree import From, Join, Select, Subquery, Table, nodes_of, within
 from pdrisk._sql.tables.server_sources import SourcesElsewhere
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.engines.sql.servers.duckdb_engine import asked
 from pdrisk.errors import ParameterError
 
-__all__ = ["check_slips", "is_correlated"]
+__all__ = ["check_slips", "columns_at", "is_correlated"]
 
-_ALL_COLUMNS: Final = "SELECT DISTINCT column_name FROM system.main.duckdb_columns() WHERE NOT internal"
+_ALL_COLUMNS: Final = "SELECT DISTINCT column_name FROM system.main.duckdbcolumns_at() WHERE NOT internal"
 
 
 def check_slips(names: Iterable[str], own: Collection[str], needed: Collection[str], sources: Sources) -> None:
@@ -40,7 +40,7 @@ def _known_columns(sources: Sources) -> set[str]:
     found = _mentioned_names(sources, tables)
     if not isinstance(sources, SourcesElsewhere) and sources.connection is not None:
         found.update(name for (name,) in asked(sources.connection, _ALL_COLUMNS, []))
-    return set(map(lowered, found.union(*(_columns(path, sources) for path in tables))))
+    return set(map(lowered, found.union(*(columns_at(path, sources) for path in tables))))
 
 
 def _mentioned_names(sources: Sources, tables: set[tuple[str, ...]]) -> set[str]:
@@ -93,22 +93,19 @@ def _names(item: Table | Subquery, selects: Iterable[Select], sources: Sources) 
     ctes = {lowered(name): cte.select for each in selects for name, cte in each.ctes.items()}
     inner = item.select if isinstance(item, Subquery) else ctes.get(lowered(item.path[-1]))
     if inner is None:
-        return set(map(lowered, _columns(item.path, sources))) if isinstance(item, Table) else set()
+        return set(map(lowered, columns_at(item.path, sources))) if isinstance(item, Table) else set()
     return {lowered(alias or getattr(node, "name", "")) for node, alias in inner.items}
 
 
 def _mentioned(select: Select) -> Iterator[tuple[str, ...]]:
     """Columns that a SELECT names beside its FROM: the name, then what stands before it."""
-    nodes = [item for item, _ in select.items if not isinstance(item, Star)]
-    nodes += [*(select.groups or ()), *(each.item for each in select.order if each.item is not None)]
-    nodes += [each for each in (select.where, select.having, select.qualify) if each is not None]
-    for node in nodes:
+    for node in nodes_of(select):
         for part in below(node):
             if isinstance(part, Column):
                 yield (lowered(part.name), *map(lowered, part.qualifiers))
 
 
-def _columns(path: tuple[str, ...], sources: Sources) -> Mapping[str, str] | list[str]:
+def columns_at(path: tuple[str, ...], sources: Sources) -> Mapping[str, str] | list[str]:
     """Columns of a table; none of what is no table, such as a CTE."""
     try:
         if isinstance(sources, SourcesElsewhere):

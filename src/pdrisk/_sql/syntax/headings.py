@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 
-from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window
+from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, LookedUp, Node, Operation, Window
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.pieces import case, lowered, operation, written_constant
 
@@ -33,6 +33,8 @@ def heading(node: Node, name_of: Callable[[Column], str] = lambda column: column
                 return given or (str(value) if plain else written_constant(value))
             case Cast(operand, to, forgiving):
                 return f"{'TRY_CAST' if forgiving else 'CAST'}({written(operand)} AS {to})"
+            case LookedUp(said=said):
+                return said
             case Case(branches, otherwise):
                 return case([(written(when), written(then)) for when, then in branches], written(otherwise))
             case Call():

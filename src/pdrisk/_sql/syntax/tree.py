@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from pdrisk._model.nodes import Column, Node
 from pdrisk.errors import ParameterError
 
 __all__ = [
+    "MOST_VALUES",
     "Beside",
     "Cte",
     "File",
@@ -26,10 +27,12 @@ __all__ = [
     "Subquery",
     "Table",
     "Union",
+    "nodes_of",
     "reads_several",
     "set_of",
     "union_of",
     "values_of",
+    "with_nodes",
     "within",
 ]
 
@@ -119,11 +122,15 @@ From = Table | File | Subquery | Join | Union | Beside | Nothing
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Condition of WHERE: ``operand IN (SELECT ...)``, or without an operand ``EXISTS (SELECT ...)``."""
+    """Condition of WHERE: ``operand IN (SELECT ...)``, or without an operand ``EXISTS (SELECT ...)``.
+
+    ``of_sets``: it is INTERSECT or EXCEPT, to which NULL is equal to NULL.
+    """
 
     select: Select
     operand: Node | None
     negated: bool
+    of_sets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +228,35 @@ def set_of(how: str, parts: Sequence[Select], **rest: Any) -> Select:
         raise ParameterError(
             f"{how} is of ids of people: each side has that one column, with a name. Compare more columns by EXISTS."
         )
-    members = (Membership(part, Column(label), how == "EXCEPT") for part in parts[1:])
+    members = (Membership(part, Column(label), how == "EXCEPT", of_sets=True) for part in parts[1:])
     source = Subquery(parts[0], "", (label,))
     return Select(((Column(label), ""),), source, members=tuple(members), distinct=True, **rest)
+
+
+def nodes_of(select: Select) -> list[Node]:
+    """The expressions of a SELECT beside its FROM."""
+    nodes = [item for item, _ in select.items if not isinstance(item, Star)]
+    nodes += [*(select.groups or ()), *(each.item for each in select.order if each.item is not None)]
+    nodes += [each for each in (select.where, select.having, select.qualify) if each is not None]
+    return nodes + [each.operand for each in select.members if each.operand is not None]
+
+
+def with_nodes(select: Select, changed: Callable[[Node], Node]) -> Select:
+    """The SELECT with these expressions changed."""
+
+    def optional(node: Node | None) -> Node | None:
+        return None if node is None else changed(node)
+
+    return replace(
+        select,
+        items=tuple((item if isinstance(item, Star) else changed(item), alias) for item, alias in select.items),
+        groups=None if select.groups is None else tuple(map(changed, select.groups)),
+        order=tuple(replace(each, item=optional(each.item)) for each in select.order),
+        where=optional(select.where),
+        having=optional(select.having),
+        qualify=optional(select.qualify),
+        members=tuple(replace(each, operand=optional(each.operand)) for each in select.members),
+    )
 
 
 def within(select: Select) -> Iterator[Select | From]:

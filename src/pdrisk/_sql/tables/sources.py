@@ -135,15 +135,15 @@ class Sources:
         return self._read_once(lambda scalars: parsed(text, values, scalars))
 
     def _read_once(self, read: Callable[[Scalars], Select]) -> Callable[[Scalars], Select]:
-        """The reader with the CTEs that every query finds; one tree for the same values of scalar subqueries."""
-        known = dict[str, tuple[Select, list[Select]]]()
+        """The reader with the CTEs that every query finds; one tree for the same values of subqueries."""
+        known = dict[tuple[str, bool], tuple[Select, list[Select], list[int]]]()
 
         def again(scalars: Scalars) -> Select:
-            values = repr(scalars.values)
-            if values not in known:
+            key = repr(scalars.values), scalars.subqueries is None
+            if key not in known:
                 select = self._with_ctes(read(scalars))
-                known[values] = select, list(map(self._with_ctes, scalars.selects))
-            select, scalars.selects = known[values]
+                known[key] = select, list(map(self._with_ctes, scalars.selects)), scalars.columns
+            select, scalars.selects, scalars.columns = known[key]
             return select
 
         return again

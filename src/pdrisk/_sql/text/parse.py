@@ -29,6 +29,7 @@ from pdrisk._sql.syntax.tree import (
     union_of,
     values_of,
 )
+from pdrisk._sql.text.constant_series import series_in_from, with_series
 from pdrisk._sql.text.duckdb_expressions import ExpressionsOfDuckDB
 from pdrisk._sql.text.no_select import no_select
 from pdrisk._sql.text.parameters import Parameters
@@ -36,6 +37,8 @@ from pdrisk._sql.text.scalars import Scalars, ScalarsRead
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["parsed"]
+
+PLAIN = "WITHOUT_ORDINALITY"
 
 
 def parsed(text: str, parameters: object = None, scalars: Scalars | None = None) -> Select:
@@ -87,6 +90,7 @@ class _Reader(ExpressionsOfDuckDB):
         for item in node.get("cte_map", {}).get("map", []):
             self.scalars.around[-1][item["key"]] = self.cte(item["value"])
         found = self.union(node) if node["type"] == "SET_OPERATION_NODE" else self.plain_select(node)
+        found = self.scalars.settled(with_series(found))
         return replace(found, ctes=self.scalars.around.pop())
 
     def union(self, node: Json) -> Select:
@@ -232,9 +236,12 @@ class _Reader(ExpressionsOfDuckDB):
                 and len(call.arguments) == 1
                 and isinstance(call.arguments[0], Constant)
                 and isinstance(call.arguments[0].value, str)
-                and table.get("with_ordinality", "WITHOUT_ORDINALITY") == "WITHOUT_ORDINALITY"
+                and table.get("with_ordinality", PLAIN) == PLAIN
             ):
                 return File(call.arguments[0].value, alias, columns)
+            is_plain = self.scalars.known is not None and table.get("with_ordinality", PLAIN) == PLAIN
+            if is_plain and (series := series_in_from(call, alias, columns)) is not None:
+                return series
             raise ParameterError(
                 "the only function in FROM is read_parquet('path') of a file that was named when pdrisk.sql was "
                 "called: "

@@ -1,70 +1,129 @@
-"""Scalar subqueries of a text, for every parser: they are answered before the rest of it."""
+"""Subqueries of a text that are answered before the rest of it, for every parser."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import Protocol
 
-from pdrisk._model.nodes import Noisy
+from pdrisk._model.nodes import Column, Noisy
 from pdrisk._sql.syntax.pieces import lowered
+from pdrisk._sql.syntax.refusals import correlated
 from pdrisk._sql.syntax.tree import Cte, Scalar, Select, Table, within
 from pdrisk._sql.text.parameters import Parameters
 
-__all__ = ["Scalars", "ScalarsRead", "standing_alone"]
+__all__ = ["Around", "Rows", "Scalars", "ScalarsRead", "Subqueries", "standing_alone"]
+
+Rows = tuple[tuple[Scalar, ...], ...]
+Around = Sequence[Mapping[str, Cte]]  # CTEs of the SELECTs around, the outermost first
+
+
+class Subqueries(Protocol):
+    """Knowledge of the tables behind names, and so of what a subquery needs of the SELECT around it."""
+
+    def missing(self, select: Select, around: Around) -> str:
+        """First column of a SELECT that its own FROM does not have; "" if it has all."""
+
+    def settled(self, select: Select, read: ScalarsRead) -> Select:
+        """A SELECT whose subqueries of noisy groups are joined to it, or answered first."""
 
 
 @dataclass
 class Scalars:
-    """Scalar subqueries of a text, each once, inner ones first.
+    """Subqueries of a text that are answered first, each once, inner ones first.
 
     Attributes
     ----------
     values : list
         Of the first ones: what each came to. Those after them stand for 1 in the tree.
     selects : list of Select
+    columns : list of int
+        For each of them how many columns of its rows are needed; 0 where it is one value.
+    subqueries : Subqueries or None
+        Without it, each is as it is written.
     """
 
-    values: list[Scalar] = field(default_factory=list)
+    values: list[Scalar | Rows] = field(default_factory=list)
     selects: list[Select] = field(default_factory=list)
+    columns: list[int] = field(default_factory=list)
+    subqueries: Subqueries | None = None
 
 
 @dataclass
 class ScalarsRead:
-    """Scalar subqueries of a text that is being read.
+    """Subqueries of a text that is being read.
 
     Attributes
     ----------
     known : Scalars or None
         Their values as far as they are known; without it there may be none.
-    selects : list of Select
-        Those met so far.
+    asked : list of (Select, int)
+        Those met so far, with the number of columns of their rows that are needed.
     around : list of dict
         The CTEs of the SELECTs that are being read.
+    open : dict of str to (Select, str)
+        By the column that stands for it: subqueries that read a column of the SELECT around them, and that column.
     """
 
     known: Scalars | None
-    selects: list[Select] = field(default_factory=list)
+    asked: list[tuple[Select, int]] = field(default_factory=list)
     around: list[dict[str, Cte]] = field(default_factory=list)
+    open: dict[str, tuple[Select, str]] = field(default_factory=dict)
+    _opened: int = 0
 
-    def value(self, select: Select) -> Noisy:
-        """Value of a scalar subquery."""
+    def value(self, select: Select) -> Noisy | Column:
+        """Value of a scalar subquery; a column for one that the SELECT around it has to settle."""
+        assert self.known is not None
+        subqueries = self.known.subqueries
+        path = "" if subqueries is None else subqueries.missing(select, self.around)
+        if not path:
+            return self.answered(select)
+        name = next((name for name, (other, _) in self.open.items() if other == select), "")
+        if not name:
+            self._opened += 1
+            name = f"(subquery {self._opened})"
+            self.open[name] = select, path
+        return Column(name)
+
+    def answered(self, select: Select) -> Noisy:
+        """Value of a subquery that is answered first."""
+        place, value = self._found(select, 0)
+        assert not isinstance(value, tuple)
+        return Noisy(value, place=place)
+
+    def rows(self, select: Select, columns: int) -> list[tuple[Noisy, ...]]:
+        """Rows of a subquery that is answered first."""
+        place, rows = self._found(select, columns)
+        assert isinstance(rows, tuple)
+        return [tuple(Noisy(value, place=place) for value in row) for row in rows]
+
+    def _found(self, select: Select, columns: int) -> tuple[int, Scalar | Rows]:
         assert self.known is not None
         seen = dict(chain(*(ctes.items() for ctes in self.around)))
-        select = replace(select, ctes={**_asked_for(select, seen), **select.ctes})
-        if select not in self.selects:
-            self.selects.append(select)
-        place, values = self.selects.index(select), self.known.values
-        return Noisy(values[place] if place < len(values) else 1, place=place)
+        asked = replace(select, ctes={**_asked_for(select, seen), **select.ctes}), columns
+        if asked not in self.asked:
+            self.asked.append(asked)
+        place, values = self.asked.index(asked), self.known.values
+        unknown: Scalar | Rows = ((1,) * columns,) if columns else 1
+        return place, values[place] if place < len(values) else unknown
+
+    def settled(self, select: Select) -> Select:
+        """A SELECT that was read, with what its subqueries need of it."""
+        subqueries = None if self.known is None else self.known.subqueries
+        return select if subqueries is None else subqueries.settled(select, self)
 
     def finished(self, select: Select, parameters: Parameters, functions: frozenset[str] = frozenset()) -> Select:
         """The whole statement with its parameters and functions; `known` learns first what it asks."""
         parameters.check_used()
+        for _, path in self.open.values():
+            raise correlated(path)
         select, *others = (
-            replace(each, functions=functions, has_parameters=bool(parameters.used)) for each in (select, *self.selects)
+            replace(each, functions=functions, has_parameters=bool(parameters.used))
+            for each in (select, *(asked for asked, _ in self.asked))
         )
         if self.known is not None:
-            self.known.selects = others
+            self.known.selects, self.known.columns = others, [columns for _, columns in self.asked]
         return select
 
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
 
-from pdrisk._model.nodes import Node, Operation
+from pdrisk._model.nodes import Call, Cast, Node, Operation
 from pdrisk._sql.syntax.first_rows import first_rows
-from pdrisk._sql.syntax.languages import Language
+from pdrisk._sql.syntax.languages import POSTGRES, Language
 from pdrisk._sql.syntax.literals import literal
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.refusals import JOINS
@@ -32,6 +32,7 @@ from pdrisk._sql.syntax.tree import (
     union_of,
     values_of,
 )
+from pdrisk._sql.text.constant_series import series_in_from
 from pdrisk._sql.text.scalars import Scalars
 from pdrisk._sql.text.sqlglot_expressions import PLACE, Expression, ExpressionsOfSqlglot
 from pdrisk._sql.text.sqlglot_names import ADVICE
@@ -151,6 +152,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
                 found = self.select(self.only(node, "this", "with_").this)
             case name:
                 self.refuse(node if name in ADVICE else "Command")
+        found = self.scalars.settled(found)
         return replace(found, ctes={**self.scalars.around.pop(), **found.ctes})
 
     def union(self, node: Expression) -> Select:
@@ -299,6 +301,8 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
     def source(self, node: Expression) -> From:
         name, columns = self.alias(node.args.get("alias"))
         match type(node).__name__:
+            case "Table" if type(node.this).__name__ == "ExplodingGenerateSeries" and self.scalars.known is not None:
+                return self.series(node, name, columns)
             case "Table":
                 self.only(node, "this", "db", "catalog", "alias")
                 parts = [node.args[each] for each in ("catalog", "db", "this") if node.args.get(each)]
@@ -311,6 +315,17 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
                 rows = [self.nodes(self.only(row, "expressions")) for row in node.expressions]
                 return Subquery(values_of(rows, 1, self.language.values), name, columns)
         return self.refuse(node)
+
+    def series(self, node: Expression, name: str, columns: tuple[str, ...]) -> From:
+        """PostgreSQL's generate_series of constants; of dates it gives times with a zone."""
+        call = self.only(self.only(node, "this", "alias").this, "start", "end", "step")
+        ends = [self.node(call.args[each]) for each in ("start", "end", "step") if call.args.get(each) is not None]
+        has_dates = any(isinstance(each, Cast) and each.to == "DATE" for each in ends)
+        if not has_dates and self.language is POSTGRES:
+            found = series_in_from(Call("generate_series", tuple(ends)), name, columns or ((name,) if name else ()))
+            if found is not None:
+                return found
+        return self.refuse(node.this)
 
     def alias(self, node: Expression | None) -> tuple[str, tuple[str, ...]]:
         if node is None:

@@ -33,7 +33,9 @@ from pdrisk._sql.syntax.refusals import NO_FROM, correlated, keys_without_groups
 from pdrisk._sql.syntax.tree import Beside, Scalar, Select, Union
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text import dry_run
-from pdrisk._sql.text.scalars import Scalars, standing_alone
+from pdrisk._sql.text.scalars import Rows, Scalars, standing_alone
+from pdrisk._sql.together.correlated_subqueries import SettledSubqueries
+from pdrisk._sql.together.first_values import check_first, first_value, placeholder
 from pdrisk._sql.together.merged_answers import merged, of_nobody
 from pdrisk._sql.together.side_by_side import Known, Named, SideBySide, joined_tables
 from pdrisk._sql.together.stacked import (
@@ -41,15 +43,12 @@ from pdrisk._sql.together.stacked import (
     PublicRows,
     Stacked,
     Statement,
-    check_scalar,
     joined_source,
     nothing,
-    placeholder,
     public_answer,
     put_together,
     queries,
     reads_public_rows,
-    scalar_of,
     shown,
     stacked_column,
 )
@@ -66,6 +65,7 @@ class Share(NamedTuple):
 
 
 Judge = Callable[[Select, object], Judged]
+Value = Callable[[Statement, int], Scalar | Rows]  # of a subquery of which so many columns are needed, or one value
 Free = tuple[list[tuple[str, str]], pd.DataFrame]
 Nest = Callable[[Select], Layered]
 
@@ -104,9 +104,9 @@ class Plan:
         """All queries that are asked and paid."""
         return list({id(each): each for statement in self.statements for each in queries(statement)}.values())
 
-    def judged(self, judge: Judge, value: Callable[[Statement], Scalar]) -> tuple[Statement, ...]:
-        """Statements one after another; ``value`` gives the values of scalar subqueries."""
-        scalars, found = Scalars(), list[Statement]()
+    def judged(self, judge: Judge, value: Value) -> tuple[Statement, ...]:
+        """Statements one after another; ``value`` gives what those come to that are answered first."""
+        scalars, found = Scalars(subqueries=SettledSubqueries(self.sources)), list[Statement]()
         reader = StatementReader(self.nest, judge, self._trial, self.sources)
         while True:
             select = self.read(scalars)
@@ -116,8 +116,9 @@ class Plan:
             found.append(statement_of(asked, reader, keys, is_part=bool(waiting)))
             if not waiting:
                 return tuple(found)
-            check_scalar(found[-1])
-            scalars.values.append(value(found[-1]))
+            columns = scalars.columns[len(found) - 1]
+            check_first(found[-1], columns)
+            scalars.values.append(value(found[-1], columns))
 
     def _trial(self, select: Select, keys: object) -> Judged:
         """A SELECT judged as if it might spend all."""
@@ -143,7 +144,7 @@ class Plan:
 
         last = self.statements[-1]
         if len(self.statements) > 1:  # the values of scalar subqueries are known now
-            last = self.shared(lambda statement: scalar_of(statement, asked(statement)))[-1]
+            last = self.shared(lambda each, columns: first_value(each, asked(each), columns))[-1]
         if not self.queries:
             return of_nobody(asked(last))
         delta = sum((each.query.delta for each in self.queries), Fraction(0))
@@ -152,7 +153,7 @@ class Plan:
             return merged(answer, before, delta, _described(answer))
         return merged(asked(last), before, delta)
 
-    def shared(self, value: Callable[[Statement], Scalar]) -> tuple[Statement, ...]:
+    def shared(self, value: Value) -> tuple[Statement, ...]:
         """The statements, each with its share of the total."""
         shares = iter(shares_of(self.queries, self.total))
         return self.judged(lambda select, keys: self.judge(select, keys, next(shares)), value)
@@ -177,14 +178,13 @@ def planned(
     """
     plan = Plan(read, nest, judge, total, keys, sources)
     sources.free = partial(_free, sources=sources, known=[])
+    path = ""
     try:
         statements = plan.judged(lambda select, own: judge(select, own, total), placeholder)
     except UnknownColumnError as error:
         if not error.path or not is_correlated(error.path, sources):
             raise
         path = ".".join(error.path)
-    else:
-        path = ""
     if path:
         raise correlated(path)
     found = replace(plan, statements=statements)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from pdrisk._model.nodes import Column, Operation
 from pdrisk._sql.expressions.judged_expressions import text, truth
-from pdrisk._sql.noisy.layers import NOISY, Layer, Layered, Over, inner_of, layer_over
+from pdrisk._sql.noisy.layers import NOISY, Layer, Layered, Over, layer_over
+from pdrisk._sql.noisy.noisy_from import inner_of
 from pdrisk._sql.noisy.noisy_scope import Columns, Values
 from pdrisk._sql.relations.from_clause import Ctes, public_table
 from pdrisk._sql.relations.row_scope import Relation

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,14 +10,13 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.margins.components import Axes, product
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.kinds import NUMBER
 from pdrisk._sql.noisy.layers import NOISY, Layer
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.headings import unique
 from pdrisk._sql.syntax.pieces import TYPES, Expression
 from pdrisk._sql.syntax.ranges import hull
-from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.errors import ParameterError
 
 __all__ = [
@@ -29,16 +27,13 @@ __all__ = [
     "Stacked",
     "Statement",
     "check_public_rows",
-    "check_scalar",
     "columns_of",
     "joined_source",
     "nothing",
-    "placeholder",
     "public_answer",
     "put_together",
     "queries",
     "reads_public_rows",
-    "scalar_of",
     "shown",
     "stacked_column",
 ]
@@ -184,58 +179,6 @@ def queries(statement: Statement) -> Iterator[Judged]:
         return
     for part in () if isinstance(statement, PublicRows) else statement.parts:
         yield from queries(part)
-
-
-def scalar_of(statement: Statement, answer: pd.DataFrame) -> Scalar:
-    """Value of a scalar subquery; None if it has no row.
-
-    Raises
-    ------
-    ParameterError
-        If there are several rows.
-    """
-    _check_rows(len(answer))
-    value: Any = answer.iat[0, 0] if len(answer) else None
-    if value is None or pd.isna(value):
-        return None
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, pd.Timestamp):
-        ((_, kind),) = shown(statement)
-        return value.date() if kind == DATE else value.to_pydatetime()
-    return value if isinstance(value, str | datetime.date) else float(value)
-
-
-def check_scalar(statement: Statement) -> None:
-    """Refuse a subquery of several columns, of several rows, or of lists: one value is needed."""
-    if (number := len(shown(statement))) != 1:
-        raise ParameterError(f"a subquery gives {number} columns where one value is needed: name one.")
-    ((_, kind),) = shown(statement)
-    if kind not in TYPES:
-        raise ParameterError(f"a subquery gives {kind} where one value is needed: ask for it in a query of its own.")
-    inner: Statement = statement
-    layers: tuple[Layer, ...] = ()
-    while isinstance(inner, Stacked) and inner.joined is None and len(inner.parts) == 1:
-        layers, inner = (*inner.layers, *layers), inner.parts[0]
-    if isinstance(inner, Judged) and all(layer.keeps_rows for layer in (*inner.layers, *layers)):
-        groups = inner.query.groups
-        _check_rows(1 if groups is None or groups.keys is None else len(groups.keys))
-
-
-def _check_rows(number: int) -> None:
-    if number > 1:
-        raise ParameterError(
-            f"a subquery gives {number} rows where one value is needed: aggregate without GROUP BY, or add LIMIT 1."
-        )
-
-
-def placeholder(statement: Statement) -> Scalar:
-    """A value of the kind that a scalar subquery will have; a number is one that 32 bits would round, as most do."""
-    ((_, kind),) = shown(statement)
-    known: dict[str, Scalar] = {
-        NUMBER: 0.1, TEXT: "", TRUTH: True, DATE: datetime.date(2000, 1, 1), TIME: datetime.datetime(2000, 1, 1)
-    }  # fmt: skip
-    return known.get(kind)
 
 
 def put_together(statement: Stacked, answers: Sequence[pd.DataFrame]) -> pd.DataFrame:
