@@ -656,6 +656,63 @@ class TestQueriesOfNobody:
             asked(query)
 
 
+class TestListsOfNobody:
+    """IN with a subquery over public tables, under OR and in expressions, is IN with a list of its values."""
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "SELECT COUNT(*) FROM people WHERE km < 20 OR plan IN (SELECT plan FROM codes WHERE code = 'a')",
+            "SELECT COUNT(*) FROM people WHERE km < 20 OR plan NOT IN (SELECT plan FROM codes)",
+            "SELECT COUNT(*) FROM people JOIN plans USING (plan) WHERE km < 9 OR since IN (SELECT MIN(since) FROM "
+            "plans)",
+            "SELECT COUNT(*) FROM people JOIN plans USING (plan) WHERE km < 9 OR name NOT IN (SELECT name FROM plans)",
+            "WITH c AS (SELECT plan FROM codes) SELECT COUNT(*) FROM people WHERE km < 2 OR plan IN (SELECT * FROM c)",
+            "SELECT COUNT(*) FILTER (WHERE plan IN (SELECT plan FROM codes)), SUM(CASE WHEN plan NOT IN (SELECT plan "
+            "FROM codes) THEN 1 ELSE 0 END) FROM people",
+            "SELECT COUNT(*) FROM people WHERE km < 20 OR plan IN (SELECT plan FROM codes WHERE code = 'nothing')",
+            "SELECT plan, COUNT(*) FROM people WHERE plan IN (1, 2, 3) GROUP BY plan HAVING plan IN (SELECT plan FROM "
+            "codes WHERE code = 'a') ORDER BY plan",
+        ],
+    )
+    def test_as_duckdb(self, query):
+        assert rows_of(asked(query)) == rows_of(exact(query))
+
+    @pytest.mark.parametrize(
+        ("inner", "why"),
+        [
+            ("SELECT km FROM people", "can carry other records into it"),
+            ("SELECT plan FROM codes JOIN people USING (plan)", "can carry other records into it"),
+            ("SELECT plan FROM codes WHERE plan > (SELECT COUNT(*) FROM people)", "can carry other records into it"),
+            ("SELECT plan FROM codes WHERE codes.plan = people.km", "people.km is a column of the query around"),
+            ("SELECT plan, code FROM codes", "the subquery has one column"),
+            ("SELECT a.x FROM many a", "a list of the 1,001 values"),
+        ],
+    )
+    def test_of_anything_else_are_refused(self, inner, why):
+        many = pd.DataFrame({"x": range(1001)})
+        with pytest.raises(ParameterError, match=why):
+            asked(f"SELECT COUNT(*) FROM people WHERE km < 9 OR plan IN ({inner})", public={**PUBLIC, "many": many})
+
+    def test_values_that_follow_from_a_parameter_stay_known_as_such(self):
+        query = "SELECT COUNT(*) AS n FROM people WHERE km < 9 OR plan IN (SELECT plan FROM plans WHERE plan < {})"
+        given = asked(query.format("?"), params=[3])
+        assert given["n"].equals(asked(query.format(3))["n"])
+        word = "is the publisher's word"
+        said = [" ".join(pdrisk.explain(each, "publication").split()) for each in (given, asked(query.format(3)))]
+        assert [word in each for each in said] == [True, False]
+        assert "(SELECT ...)" in said[0]
+        assert "IN (1, 2)" in said[1]
+
+    def test_without_somebody(self):
+        def ask(people):
+            query = "SELECT COUNT(*) AS n FROM people WHERE km < 20 OR plan IN (SELECT plan FROM codes)"
+            return asked(query, eps=1, people=people)
+
+        for pid in PEOPLE["pid"].head(2):
+            assert loss_between(ask, PEOPLE, PEOPLE[PEOPLE["pid"] != pid]) <= 1 + 1e-9
+
+
 @needs_server
 def test_rows_on_postgres():
     with database() as url, connected(url) as con:

@@ -14,11 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pdrisk
+from pdrisk._model.kinds import NUMBER
 from pdrisk._sql import answered
+from pdrisk._sql.expressions.number_patterns import number_by_pattern
 from pdrisk._sql.select.select_people import PeopleAsked
 from pdrisk._sql.syntax.languages import POSTGRES, SPARK
+from pdrisk._sql.syntax.pieces import Expression
 from pdrisk._sql.tables import postgres_table as postgres
 from pdrisk._sql.tables.server_sources import SourcesElsewhere
+from pdrisk._sql.text.scalars import Scalars
 from pdrisk._sql.text.sqlglot_parse import parsed_as
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.servers.duckdb_engine import fetched
@@ -710,3 +714,70 @@ def test_quotients_of_whole_numbers_on_postgres():
         parsed_as(f"SELECT AVG({kept}) FROM t", POSTGRES)
     with pytest.raises(pdrisk.ParameterError, match="drops the fraction where it divides whole numbers"):
         parsed_as("SELECT AVG(x / 10) FROM t", POSTGRES)
+
+
+TYPES = {("t",): {"x": "INTEGER", "fee": "DOUBLE"}, ("u",): {"fee": "FLOAT", "y": "BIGINT"}, ("w",): {"fee": "INTEGER"}}
+FRACTIONS = {
+    "SELECT SUM(x * fee) / 3 FROM t": True,
+    "SELECT fee / COUNT(*) FROM t GROUP BY fee": True,
+    "SELECT SUM(x) / 3 FROM t": False,
+    "SELECT COALESCE(SUM(t.fee), 0) / COUNT(*), MAX(CASE WHEN x > 1 THEN fee ELSE 0 END) / 2 FROM t": True,
+    "SELECT r / 3 FROM (SELECT SUM(fee) AS r FROM t) AS s": True,
+    "SELECT r / 3 FROM (SELECT SUM(x) AS r FROM t) AS s": False,
+    "SELECT fee / 3 FROM (SELECT x AS fee FROM t) AS s": False,
+    "SELECT r / 3 FROM (SELECT q AS r FROM (SELECT x AS q FROM t) AS s) AS s": False,
+    "WITH c AS (SELECT CAST(fee AS INT) AS fee FROM t) SELECT SUM(fee) / 3 FROM c": False,
+    "SELECT fee / 3 FROM (SELECT x FROM t) AS s(fee)": False,
+    "SELECT t.fee / 3 FROM t, w": False,  # one of which has whole ones
+    "SELECT t.fee / 3 FROM t, u": True,
+    "SELECT fee / 3 FROM nowhere, t": False,
+    "SELECT column1 / 3 FROM (VALUES (1)) AS v": False,
+    "SELECT (SELECT MAX(fee) FROM t) / 3 FROM t": True,
+    "SELECT (SELECT MAX(x) FROM t) / 3 FROM t": False,
+    "SELECT y / x FROM t, u": False,
+    "SELECT LENGTH('abc') / fee, NULLIF(fee, 0) / 2, GREATEST(fee, 1) / 2, SUM(DISTINCT fee) / 2 FROM t": True,
+}
+
+
+@pytest.mark.parametrize("query", FRACTIONS)
+def test_quotients_of_what_has_a_fraction_by_its_type(query):
+    pytest.importorskip("sqlglot")
+
+    def types(path):
+        if path not in TYPES:
+            raise ParameterError("no table")
+        return TYPES[path]
+
+    if FRACTIONS[query]:
+        assert parsed_as(query, POSTGRES, None, Scalars(), types=types)
+        return
+    with pytest.raises(ParameterError, match="drops the fraction"):
+        parsed_as(query, POSTGRES, None, Scalars(), types=types)
+
+
+PATTERNS = ["999", "FM999", "000", "9,999", "FM9,990", "990.00", "999.99", "FM90.0", "0.00", "9", "099", "99,999,990.0"]
+WRITTEN = [0, 5, -5, 485, 1485, -1485, 0.5, -0.3, -0.004, 12.344, 99.5, 12345678, 9.96, 999.6, -999.6, None]
+
+
+@needs_server
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_numbers_are_written_as_postgres_writes_them(postgres_server, pattern):
+    sql = number_by_pattern(Expression("x", NUMBER, "DOUBLE"), pattern).sql
+    for value in WRITTEN:
+        wanted = postgres_server.execute(f"SELECT to_char(CAST(%s AS numeric), '{pattern}')", [value]).fetchone()
+        assert duckdb.execute(f"SELECT {sql} FROM (SELECT CAST(? AS DOUBLE) AS x)", [value]).fetchone() == wanted
+
+
+@pytest.mark.parametrize("pattern", ["9D9", "9G999", "S99", "99PR", "9EEEE", "L9", "99V9", "99,99", "0,009", "FM9.9"])
+def test_other_patterns_are_refused(duck, pattern):
+    with pytest.raises(ParameterError, match=r"TO_CHAR (of a number by this pattern|writes a number by 9, 0, commas)"):
+        Elsewhere(duck, POSTGRES).sql(f"SELECT TO_CHAR(SUM(age), '{pattern}') AS s FROM people")
+
+
+def test_numbers_are_written_of_noisy_values_alone(duck):
+    own = Elsewhere(duck, POSTGRES)
+    query = "SELECT TO_CHAR(COUNT(*), 'FM9,990') AS n, REPEAT('*', COUNT(*)::INT / 20.0) AS bar FROM people"
+    found = own.sql(query, eps=1e9, curator=False, risk_columns=False)
+    assert found.to_numpy().tolist() == [["208", "*" * 10]]
+    with pytest.raises(ParameterError, match="TO_CHAR of numbers writes noisy values alone"):
+        own.sql("SELECT COUNT(*) FROM people WHERE TO_CHAR(age, '99') = ' 1'")

@@ -434,3 +434,135 @@ class TestOnAServer:
             server.cursor().executemany("INSERT INTO b VALUES (%s)", [("A",), ("\xe4",), ("b",)])
             assert pdrisk.sql(query, server, **how)["n_n"].tolist() == wanted["n_n"].tolist()
             assert server.execute("SELECT COUNT(DISTINCT pid) FROM a").fetchone()[0] == 1
+
+
+class TestQueriesOfNobody:
+    """What pdrisk does not understand of public tables alone is written anew for DuckDB, and runs on copies of them."""
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "SELECT COUNT(*) AS n FROM names WHERE canton IN (SELECT kind FROM wards) OR name IS NULL",
+            "SELECT COUNT(*) AS n FROM wards WHERE ward NOT IN (SELECT floor FROM wards WHERE floor IS NOT NULL)",
+            "SELECT COUNT(*) AS n FROM wards WHERE floor NOT IN (SELECT ward FROM wards)",
+            "SELECT m.k, (SELECT COUNT(*) FROM wards WHERE kind = m.k) AS n FROM (SELECT DISTINCT kind AS k FROM wards)"
+            " AS m ORDER BY m.k",
+            "SELECT name FROM names n WHERE EXISTS (SELECT * FROM names o WHERE o.canton = n.canton AND o.name > "
+            "n.name) OR n.canton IS NULL ORDER BY name",
+            "WITH w AS (SELECT kind, AVG(floor) AS m FROM wards GROUP BY kind) SELECT kind FROM w WHERE m >= (SELECT "
+            "MAX(m) FROM w v WHERE v.kind <> w.kind) ORDER BY kind",
+            "SELECT *, ROW_NUMBER() OVER (PARTITION BY kind ORDER BY floor, ward) AS r FROM wards WHERE ward IN "
+            "(SELECT ward FROM wards) ORDER BY ward, floor LIMIT 3",
+            "SELECT w.kind || '!' AS k, SUM(CASE WHEN floor > 0 THEN 1 ELSE 0 END) AS s FROM wards w LEFT JOIN names n "
+            "ON n.canton = w.kind WHERE w.ward IN (SELECT ward FROM wards) GROUP BY w.kind ORDER BY 1",
+            "SELECT kind, floor, COUNT(*) AS n FROM wards WHERE ward IN (SELECT ward FROM wards) GROUP BY "
+            "ROLLUP (kind, floor) ORDER BY kind NULLS LAST, floor NULLS LAST, n",
+        ],
+    )
+    def test_are_those_of_duckdb(self, other, duck, query):
+        found = other.sql(query, public=PUBLIC, curator=False, risk_columns=False)
+        wanted = duck.execute(query.replace("ORDER BY m.k", "ORDER BY m.k NULLS LAST")).df()
+        assert list(found.columns) == list(wanted.columns)
+        assert found.astype(object).fillna(-1).values.tolist() == wanted.astype(object).fillna(-1).values.tolist()
+        assert pdrisk.explain(found).startswith("Rows of public tables, without noise: nobody is in them")
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "SELECT COUNT(*) FROM wards WHERE ward IN (SELECT ward FROM patients)",
+            "SELECT kind, (SELECT MAX(weight) FROM patients p WHERE p.ward = wards.ward) FROM wards",
+            "SELECT kind FROM wards, (WITH patients AS (SELECT 1 AS x FROM names) SELECT x FROM patients) p, patients",
+            "WITH w AS (SELECT ward FROM patients) SELECT COUNT(*) FROM wards WHERE ward IN (SELECT ward FROM w)",
+            "SELECT read_text('/etc/passwd') FROM wards WHERE ward IN (SELECT ward FROM wards)",
+            "SELECT kind FROM wards, read_csv('people.csv') WHERE ward IN (SELECT ward FROM wards)",
+            "SELECT COUNT(*) FROM wards WHERE ward IN (SELECT oid FROM pg_catalog.pg_class)",
+            "SELECT COUNT(*) FROM wards WHERE ward IN (SELECT ward FROM other.wards)",
+        ],
+    )
+    def test_reach_nobody(self, other, query):
+        with pytest.raises(PdriskError):
+            other.sql(query, public=PUBLIC, person=PEOPLE, curator=False, risk_columns=False)
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            # Names that DuckDB would look for elsewhere than PostgreSQL does.
+            "SELECT (SELECT w.kind AS f FROM wards w WHERE f = 1 LIMIT 1) AS x FROM (SELECT floor AS f FROM wards) t",
+            "SELECT (SELECT COUNT(*) FROM wards WHERE rowid = 1) FROM (SELECT 1 AS rowid FROM names) t",
+            "SELECT (SELECT COUNT(*) FROM wards w WHERE w = 1) FROM (SELECT 1 AS w FROM names) t",
+            "SELECT -floor AS floor FROM wards WHERE ward IN (SELECT ward FROM wards) ORDER BY floor + 0",
+            "SELECT floor AS f FROM wards WHERE ward IN (SELECT ward FROM wards) AND f = 1",
+            # Values that it would write in another way.
+            "SELECT CAST(w AS TEXT) FROM (SELECT AVG(floor) AS w FROM wards WHERE ward IN (SELECT ward FROM wards)) t",
+            "SELECT SUBSTRING(kind FROM 0 FOR 1) FROM wards WHERE ward IN (SELECT ward FROM wards)",
+            "SELECT kind FROM wards WHERE ward IN (SELECT ward FROM wards) INTERSECT SELECT 'a'",
+            "SELECT ward / floor FROM wards WHERE ward IN (SELECT ward FROM wards)",
+        ],
+    )
+    def test_that_could_mean_something_else_are_refused(self, duck, query):
+        own = Elsewhere(duck, POSTGRES, TABLES)
+        with pytest.raises(PdriskError) as failed:
+            own.sql(query, public=PUBLIC, curator=False, risk_columns=False)
+        assert "DuckDB fails" not in str(failed.value)
+
+    def test_nothing_of_the_text_reaches_the_engine(self, duck):
+        own = Elsewhere(duck, POSTGRES, TABLES)
+        query = "SELECT name FROM names WHERE canton = 'ZH' AND name IN (SELECT name FROM names) ORDER BY name"
+        assert own.sql(query, public=PUBLIC, curator=False, risk_columns=False)["name"].tolist() == ["Zurich", "Zürich"]
+        assert own.sent
+        assert all("ZH" not in sql and "LIMIT 1000001" in sql for sql in own.sent)
+
+    def test_keep_every_value(self, duck):
+        kinds = {"b": "BIGINT", "f": "DOUBLE", "t": "VARCHAR", "d": "DATE", "s": "TIMESTAMP", "w": "BOOLEAN"}
+        duck.execute(
+            "CREATE OR REPLACE TEMP TABLE odd AS SELECT * FROM (VALUES (9007199254740993, 0.1::DOUBLE, 'x', DATE "
+            "'9999-12-31', TIMESTAMP '1600-01-01 00:00:00.000001', true), (NULL, 'nan', '', NULL, NULL, false), "
+            "(-1, NULL, NULL, DATE '0001-01-01', NULL, NULL)) t(b, f, t, d, s, w)"
+        ).fetchall()
+        query = "SELECT * FROM odd WHERE NOT EXISTS (SELECT 1 FROM names WHERE name = t)"
+        own = Elsewhere(duck, POSTGRES, {"odd": kinds, "names": TABLES["names"]})
+        found = own.sql(f"{query} ORDER BY b", public=["odd", "names"], curator=False, risk_columns=False)
+        assert found.astype(str).equals(duck.execute(f"{query} ORDER BY b NULLS LAST").df().astype(str))
+
+    def test_tables_with_times_of_zones_are_refused_if_these_are_read(self, duck):
+        duck.execute(
+            "CREATE OR REPLACE TEMP TABLE zoned AS SELECT 1 AS a, TIMESTAMPTZ '2020-01-01 00:00:00+02' AS z"
+        ).fetchall()
+        own = Elsewhere(duck, POSTGRES, {"zoned": {"a": "INTEGER", "z": "TIMESTAMP WITH TIME ZONE"}})
+        how = {"public": ["zoned"], "curator": False, "risk_columns": False}
+        assert own.sql("SELECT a FROM zoned WHERE a IN (SELECT a FROM zoned)", **how)["a"].tolist() == [1]
+        with pytest.raises(ParameterError):
+            own.sql("SELECT z FROM zoned WHERE a IN (SELECT a FROM zoned)", **how)
+
+
+@pytest.mark.parametrize("join", ["p.ward > 1 AND (p.ward < 4 AND {})", "({} AND p.ward > 1) AND p.ward < 4"])
+@pytest.mark.parametrize(
+    "condition",
+    ["EXISTS (SELECT 1 FROM diagnoses d WHERE d.pid = p.pid)", "NOT (p.pid IN (SELECT pid FROM diagnoses))"],
+)
+def test_memberships_in_brackets(other, duck, join, condition):
+    query = f"SELECT COUNT(DISTINCT p.pid) AS n FROM patients p WHERE {join.format(condition)}"
+    plain = query.replace("FROM diagnoses)", "FROM diagnoses WHERE pid IS NOT NULL)")
+    wanted = duck.execute(plain).fetchone()[0]
+    found = other.sql(query, person=PEOPLE, public=PUBLIC)
+    assert found["n_n"].item() == wanted
+    found = pdrisk.sql(query, duck, eps=1, person=PEOPLE, public=PUBLIC, curator=True)
+    assert found["n_n"].item() == wanted
+
+
+LISTED = [
+    "canton = 'ZH' OR ward IN (SELECT ward FROM wards WHERE kind = 'b')",
+    "canton = 'ZH' OR ward NOT IN (SELECT ward FROM wards WHERE kind = 'b')",
+    "canton = 'ZH' OR NOT (ward IN (SELECT ward FROM wards))",  # one of which is missing
+    "canton = 'ZH' OR ward IN (SELECT ward FROM wards WHERE ward > 9)",
+    "canton = 'ZH' OR ward IN (SELECT MAX(ward) FROM wards GROUP BY kind)",
+    "canton = 'ZH' OR canton IN (SELECT canton FROM names) AND ward > 2",
+    "CASE WHEN ward IN (SELECT ward FROM wards WHERE kind = 'b') THEN weight > 60 END",
+]
+
+
+@pytest.mark.parametrize("condition", LISTED)
+def test_values_of_nobody_are_a_list(other, duck, condition):
+    query = f"SELECT COUNT(DISTINCT pid) AS n FROM patients WHERE {condition}"
+    found = other.sql(query, person=PEOPLE, public=PUBLIC)
+    assert found["n_n"].item() == duck.execute(query).fetchone()[0]

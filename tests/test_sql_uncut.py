@@ -3,6 +3,7 @@
 import math
 import warnings
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -267,3 +268,69 @@ class TestSelected:
         with pytest.warns(pdrisk.NoisyReleaseWarning, match="rows that noisy values chose"):
             pdrisk.sql(f"SELECT SUM(n) FROM {union} WHERE n > 1", frame=FRAME, keys=KEYS, eps=1)
         pdrisk.sql(f"SELECT SUM(n) FROM {union} WHERE g > 1", frame=FRAME, keys=KEYS, eps=1)
+
+
+NAMED = "(SELECT h, COUNT(*) AS n, SUM(x) AS s FROM frame GROUP BY h)"
+
+
+class TestFunctions:
+    """Functions over noisy values are DuckDB's own business."""
+
+    @pytest.mark.parametrize(
+        "items",
+        [
+            "h, repeat('*', n) AS bar, repeat(h, n * 2) AS more",
+            "printf('%d of %s', n, h) AS p, format('{:>6}|{:,}', n, n * 1000) AS f",
+            "concat(h, ': ', n) AS c, h || n AS d, concat_ws('/', h, n + 1, n - 1) AS e, CAST(n AS VARCHAR) AS v",
+            "lpad(h, CAST(n AS INT), '-') AS l, chr(64 + CAST(n AS INT)) AS a, hex(n) AS x, bar(n, 0, 9, 3) AS b",
+            "md5(h) AS m, ascii(h) AS a, levenshtein(h, 'bb') AS l, gcd(n, 4) AS g, n % 4 AS r",
+            "h, length(repeat('ab', n)) AS l, upper(h) AS u",
+        ],
+    )
+    def test_are_those_of_duckdb(self, items):
+        found = rows(f"SELECT {items} FROM {NAMED} ORDER BY h", ["a", "b"], eps=1e9, bounds={"x": (0, 4)})
+        con = duckdb.connect()
+        con.register("frame", FRAME)
+        assert found == con.execute(f"SELECT {items} FROM {NAMED} ORDER BY h").fetchall()
+
+    def test_stand_beside_aggregates_and_in_conditions(self):
+        bars = "SELECT h, repeat('*', COUNT(*)) AS bar FROM frame GROUP BY h HAVING length(repeat('a', COUNT(*))) > 5"
+        found = rows(bars, ["a", "b"], eps=1e9)
+        assert found == [("b", "*" * 6)]
+        whole = f"SELECT format('{{}}', SUM(n)) AS t FROM {NAMED}"
+        assert rows(whole, ["a", "b"], eps=1e9, bounds={"x": (0, 4)}) == [("10",)]
+
+    def test_read_what_is_shown(self, less):
+        assert rows(f"SELECT concat(n, '') FROM {COUNTS}") == [("1",), ("0",), ("0",), ("0",)]
+
+    def test_are_missing_where_they_fail_or_grow(self):
+        query = f"SELECT chr(-CAST(n AS INT)) AS c, repeat('ab', n * 1000000) AS r FROM {COUNTS}"
+        assert rows(query, eps=1e9) == [(None, None)] * 4
+
+    @pytest.mark.parametrize(
+        ("call", "why"),
+        [
+            ("random()", "differs from record to record"),
+            ("now()", "changes with the clock"),
+            ("error(h)", "would stop at a record"),
+            ("typeof(n)", "tells how a column is stored"),
+            ("current_setting('threads')", "not on the list"),
+            ("getvariable('x')", "not on the list"),
+            ("write_log(h)", "not on the list"),
+            ("nextval('s')", "differs from record to record"),
+            ("nosuch(n)", "not on the list"),
+            ("repeat(n, h, h)", "DuckDB has no such function"),
+            ("list_value(n)", "which no table of answers holds"),
+            ("printf('%99999d', n)", "a width of more than four digits"),
+            ("replace(h, 'a', 'bcd')", "may not put in more characters"),
+            ("lpad(h, 2000, 'x')", "takes a length up to 1000"),
+        ],
+    )
+    def test_of_other_kinds_are_refused(self, call, why):
+        with pytest.raises(pdrisk.ParameterError, match=why):
+            rows(f"SELECT {call} AS c FROM {NAMED}", ["a", "b"], bounds={"x": (0, 4)})
+
+    def test_of_records_stay_refused(self):
+        for query in ("SELECT COUNT(*) FROM frame WHERE repeat(h, 2) = 'aa'", "SELECT COUNT(md5(h)) FROM frame"):
+            with pytest.raises(pdrisk.ParameterError, match="not on the list of functions"):
+                rows(query, None)

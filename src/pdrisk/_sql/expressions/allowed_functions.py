@@ -13,7 +13,7 @@ from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk.errors import ParameterError
 
-__all__ = ["PARTS", "UNITS", "Signature", "check_clock", "signatures"]
+__all__ = ["FUNCTIONS", "PARTS", "UNITS", "Signature", "check_clock", "has_reason", "signatures"]
 
 _KINDS = {
     "n": (NUMBER,), "t": (TEXT,), "b": (TRUTH,), "d": (DATE, TIME), "c": (TEXT,), "u": (TEXT,), "i": (NUMBER,),
@@ -136,6 +136,7 @@ _INSTEAD = {
         "typeof tells how a column is stored, which is public: look at the table, not at people",
     ),
     **dict.fromkeys(("~~~", "!~~~", "glob"), "GLOB is not understood: write LIKE, with % and _"),
+    "to_char": "TO_CHAR of numbers writes noisy values alone, in the outer SELECT: leave it out here",
     "error": "error() would stop at a record and tell who is there: leave it out",
     **dict.fromkeys(
         ("bool_and", "bool_or", "every"),
@@ -165,6 +166,11 @@ def check_clock(name: str) -> None:
     """Refuse functions that tell the time; some of them look like columns."""
     if name in _CLOCK:
         raise ParameterError(f"{name} changes with the clock: pass the day as a parameter, with ? and params=[...].")
+
+
+def has_reason(name: str) -> bool:
+    """Whether it is known why a function is refused everywhere."""
+    return name in (_INSTEAD.keys() | _CHANCE | _CLOCK | _EXACT)
 
 
 def signatures(name: str) -> tuple[Signature, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pdrisk._model.kinds import DATE, INTERVAL, NUMBER, TEXT, TIME
-from pdrisk._sql.expressions.allowed_functions import PARTS, UNITS, Signature, signatures
+from pdrisk._sql.expressions.allowed_functions import FUNCTIONS, PARTS, UNITS, Signature, signatures
 from pdrisk._sql.expressions.duckdb_arithmetic import as_bigint, as_double, computed
 from pdrisk._sql.expressions.duckdb_dates import as_time, date_function
 from pdrisk._sql.syntax import private_database as workspace
@@ -15,7 +16,7 @@ from pdrisk._sql.syntax.pieces import Expression, constant, quoted, written_cons
 from pdrisk._sql.syntax.ranges import ANYTHING, DATE_PARTS, Range, range_of_function, range_of_time
 from pdrisk.errors import ParameterError
 
-__all__ = ["function", "ranged"]
+__all__ = ["form_of", "function", "ranged"]
 
 LONGEST_PADDED = 1000
 TIMES = (DATE, TIME, INTERVAL)
@@ -32,6 +33,12 @@ def ranged(name: str, parts: list[Expression]) -> Expression:
     return replace(found, range=lies, values=None)
 
 
+def form_of(name: str, arguments: Sequence[Expression]) -> Signature | None:
+    """Form of an allowed function that takes these arguments; None of any other."""
+    kinds, fixed = tuple(part.kind for part in arguments), tuple(part.constant for part in arguments)
+    return next((form for form in FUNCTIONS.get(name, ()) if form.fits(kinds, fixed)), None)
+
+
 def function(name: str, arguments: list[Expression]) -> Expression:
     """A function of the list, inside TRY.
 
@@ -40,9 +47,8 @@ def function(name: str, arguments: list[Expression]) -> Expression:
     ParameterError
         If it is not on the list, or takes other arguments.
     """
-    forms = signatures(name)
+    forms, form = signatures(name), form_of(name, arguments)
     kinds = tuple(part.kind for part in arguments)
-    form = next((form for form in forms if form.fits(kinds, tuple(part.constant for part in arguments))), None)
     if form is None:
         wanted = " or ".join(f"({', '.join(_LETTERS[letter] for letter in form.arguments)})" for form in forms)
         raise ParameterError(f"{name} takes {wanted}, but is given ({', '.join(kinds)}).")

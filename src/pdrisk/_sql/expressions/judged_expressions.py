@@ -50,6 +50,7 @@ from pdrisk._sql.expressions.duckdb_arithmetic import (
 from pdrisk._sql.expressions.duckdb_casts import cast, constant_cast, number_as_text, type_of_cast
 from pdrisk._sql.expressions.duckdb_dates import INTERVALS, as_time, date_arithmetic, interval
 from pdrisk._sql.expressions.duckdb_functions import function, ranged
+from pdrisk._sql.expressions.noisy_functions import function_of_noisy, with_whole_counts
 from pdrisk._sql.expressions.scope import Scope
 from pdrisk._sql.expressions.windows import of_records, window
 from pdrisk._sql.syntax.headings import heading
@@ -124,7 +125,8 @@ def _cast(node: Cast, scope: Scope) -> Expression:
     to = type_of_cast(node.to)
     if isinstance(node.operand, Constant) and not node.forgiving:
         return constant_cast(node.operand, to)
-    return cast(text(node.operand, scope), to, scope, forgiving=node.forgiving)
+    operand = text(node.operand, scope)
+    return cast(with_whole_counts(operand) if to == "VARCHAR" else operand, to, scope, forgiving=node.forgiving)
 
 
 def untruncated(node: Cast, scope: Scope) -> Cast:
@@ -279,9 +281,11 @@ def _call(node: Call, scope: Scope) -> Expression:
             return _bucket(value, lo, hi, n, scope)
         case Call("if"):
             raise ParameterError("if takes a condition and two values: write if(x > 1, 'many', 'one').")
+    if not scope.of_people:
+        return function_of_noisy(node.name, (text(argument, scope) for argument in node.arguments))
     signatures(node.name)  # what is not allowed is refused before its arguments are
     arguments = [text(argument, scope) for argument in node.arguments]
-    if node.name in JOINING and scope.of_people and any(part.kind == TEXT for part in arguments):
+    if node.name in JOINING and any(part.kind == TEXT for part in arguments):
         arguments = [number_as_text(part, scope) if part.kind == NUMBER else part for part in arguments]
     return function(node.name, arguments)
 

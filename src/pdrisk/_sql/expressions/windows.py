@@ -83,7 +83,10 @@ def aggregated(name: str, arguments: Sequence[Expression], distinct: bool = Fals
         lies = range_of_sum(value.range) if name == "sum" else value.range
         sql = f"{name}({value.uncut})"
         codes = f"list(CASE WHEN {value.uncut} IS NULL THEN -1 ELSE coalesce(code, -1) END)"
-        return Expression(sql, NUMBER, "DOUBLE", range=lies, uncut=sql, tree=(name, sql, codes, value.tree))
+        counts = value.counts and name == "sum"
+        return Expression(
+            sql, NUMBER, "DOUBLE", range=lies, uncut=sql, counts=counts, tree=(name, sql, codes, value.tree)
+        )
     sql = value.double if value.kind == NUMBER else value.sql
     sql = f"CASE WHEN abs({sql}) < {_SQUARED} THEN {sql} END" if name in _SPREADS else sql
     sql = f"{name}({'DISTINCT ' * distinct}{sql})"

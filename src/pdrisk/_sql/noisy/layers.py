@@ -132,7 +132,7 @@ class Layer:
         sql_type = "DOUBLE" if value.wide else "" if value.type == "constant" else value.type
         uncut = "" if not value.uncut else f"u{name[1:]}" if name == value.sql else f"d{self.depth}_{at}"
         tree = ("column", uncut) if uncut else None
-        return Expression(name, value.kind, sql_type, range=value.range, uncut=uncut, tree=tree)
+        return Expression(name, value.kind, sql_type, range=value.range, uncut=uncut, counts=value.counts, tree=tree)
 
     def statement(self, chosen: Sequence[str], source: str) -> str:
         """The SELECT with these expressions as its list."""

@@ -104,7 +104,9 @@ class Values:
             return found[0]
         if alias:
             return self._aliased(alias)
-        raise unknown_column(node.path, [label for label, _ in self.columns])
+        error = unknown_column(node.path, [label for label, _ in self.columns])
+        error.path = (*node.qualifiers, node.name)
+        raise error
 
     def _aliased(self, name: str) -> Expression:
         before = self.hidden, self.ordering

@@ -59,7 +59,9 @@ class Uncut:
             case Operation(symbol, parts) if symbol in ARITHMETIC:
                 own = [text(part, self) for part in parts]
                 found = calculated(node, own)
-                return replace(found, tree=_computed(symbol, own) or ("known", found.double))
+                counts = any(part.counts for part in own)
+                counts = counts and all(part.counts or type(part.value) is int for part in own)
+                return replace(found, counts=counts, tree=_computed(symbol, own) or ("known", found.double))
             case Cast(operand, to) if not isinstance(operand, Constant) and type_of_cast(to) == "DOUBLE":
                 found = text(operand, self)
                 return replace(as_double(found), tree=found.tree) if found.kind == NUMBER else None

@@ -21,7 +21,7 @@ from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.errors import ParameterError
 
-__all__ = ["is_answered_first", "written_into"]
+__all__ = ["is_answered_first", "values_listed", "written_into"]
 
 MOST_ROWS: Final = 1000
 #: For each type a value of it.
@@ -68,6 +68,26 @@ def written_into(shown: Sequence[tuple[str, str]], rows: pd.DataFrame, sources: 
     made = United((*parts, Selection(OneRow(), nothing, (Constant(False),))))  # which says what NULLs are
     source = Source("", types, sources.for_all, name="a subquery of public tables", public=True, made=made)
     return Relation(source, tuple((name, column_of(name, sql_type, source)) for name, sql_type in types.items()), ())
+
+
+def values_listed(rows: pd.DataFrame) -> list[Node]:
+    """Different values of the only column of rows that are known, as constants.
+
+    Raises
+    ------
+    ParameterError
+        If there are several columns, or too many values.
+    """
+    if rows.shape[1] != 1:
+        raise ParameterError("IN (SELECT ...) compares one value: the subquery has one column.")
+    values = dict.fromkeys(_plain(value) for value in rows.iloc[:, 0])
+    if len(values) > MOST_ROWS:
+        raise ParameterError(
+            f"IN (SELECT ...) under OR, or in another expression, is read as a list of the {len(values):,} values that "
+            f"it gives here, and that has {MOST_ROWS:,} at most: write it into WHERE by AND, or join the table."
+        )
+    of_days = all(value is None or type(value) is datetime.date for value in values)
+    return [_node(value, "DATE" if of_days else "TIMESTAMP") for value in values]
 
 
 def _node(value: Any, sql_type: str) -> Node:

@@ -14,7 +14,7 @@ from typing import Any
 from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.nodes import Column, Constant, Node
 from pdrisk._sql.relations.commas import crossed, listed_by_comma
-from pdrisk._sql.relations.free_relations import is_answered_first, written_into
+from pdrisk._sql.relations.free_relations import is_answered_first, values_listed, written_into
 from pdrisk._sql.relations.group_by_person import aggregates_rows, by_person, grouped_by_person
 from pdrisk._sql.relations.joins import conjuncts, joined, kept_by, member_condition
 from pdrisk._sql.relations.links import linked
@@ -32,7 +32,7 @@ from pdrisk._sql.relations.row_scope import (
 from pdrisk._sql.relations.unions import united
 from pdrisk._sql.relations.written_out import owners_of
 from pdrisk._sql.syntax.pieces import Expression, lowered
-from pdrisk._sql.syntax.refusals import FULL_JOIN, NO_FROM
+from pdrisk._sql.syntax.refusals import FULL_JOIN, NO_FROM, correlated
 from pdrisk._sql.syntax.tree import (
     Beside,
     Cte,
@@ -53,9 +53,9 @@ from pdrisk._sql.tables.server_sources import SourcesElsewhere
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.parse import parsed
-from pdrisk.errors import ParameterError
+from pdrisk.errors import ParameterError, UnknownColumnError
 
-__all__ = ["Ctes", "is_by_person", "is_free", "public_table", "relation_of", "seen_by"]
+__all__ = ["Ctes", "is_by_person", "is_free", "listed_in", "public_table", "relation_of", "seen_by"]
 
 _UNNAMED = "(an expression without a name)"
 DEEPEST = 50  # subqueries in subqueries: a view may name itself
@@ -78,6 +78,32 @@ def public_table(table: Table, sources: Sources) -> Relation | None:
         return None
     sources.owners(found.source)  # refuses tables that declare people
     return found
+
+
+def listed_in(select: Select, sources: Sources) -> list[Node] | None:
+    """Values that IN compares with, of a subquery that nobody is in; None of any other.
+
+    Raises
+    ------
+    ParameterError
+        If they cannot be read, or are too many.
+    """
+    select = replace(select, ctes={**sources.ctes, **select.ctes})
+    if sources.free is None or not is_free(select, sources, {}):
+        return None
+    try:
+        return values_listed(sources.free(select)[1])
+    except UnknownColumnError as error:
+        if len(error.path) < 2 or lowered(error.path[-2]) in _called(select):
+            raise
+        path = ".".join(error.path)
+    raise correlated(path)
+
+
+def _called(select: Select) -> set[str]:
+    """Names that stand for tables in a SELECT."""
+    found = [each for each in within(select) if isinstance(each, Table | Subquery)]
+    return {lowered(each.alias or (each.path[-1] if isinstance(each, Table) else "")) for each in found}
 
 
 def is_by_person(select: Select, sources: Sources, ctes: Ctes) -> bool:

@@ -283,8 +283,7 @@ def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source)
 def _through_links(on: _On, left: Relation, right: Relation) -> _On:
     """The same with people's ids equal where the columns of a link are.
 
-    Of keys that are unique, and tables with one way to people, this changes nothing. Of others it keeps each row that
-    of one person.
+    Of keys that are unique, and one way to people, this changes nothing. Of others it keeps each row one person's.
     """
     ours, theirs = left.owners, right.owners
     assert ours is not None and theirs is not None

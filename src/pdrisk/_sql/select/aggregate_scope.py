@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pdrisk._core.foreign import shown
+from pdrisk._core.statistics import WholeStatistic
 from pdrisk._core.universe import Days, Universe
 from pdrisk._model.arguments import universe
 from pdrisk._model.asked_groups import Source
@@ -227,11 +228,13 @@ class Answers:
         one = self.noted[place].asked
         if (kind := kind_within(one.universe)) != NUMBER:
             return Expression(f"v{place}", kind, TYPES[kind])
-        lies = ANYTHING
+        lies, counts = ANYTHING, False
         if self.mechanism != "laplace":  # which is never cut
+            counts = isinstance(one.statistic, WholeStatistic)
             least, most = one.statistic.value_range(one.universe or UNIT)
             lies = Range(float(least), float(most))
-        return Expression(f"v{place}", NUMBER, "DOUBLE", range=lies, uncut=f"u{place}", tree=("column", f"u{place}"))
+        sql, uncut = f"v{place}", f"u{place}"
+        return Expression(sql, NUMBER, "DOUBLE", range=lies, uncut=uncut, counts=counts, tree=("column", uncut))
 
     def _several(self, call: Call) -> Expression | None:
         """A list of quantiles, each of which is a release."""

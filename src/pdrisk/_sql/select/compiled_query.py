@@ -248,8 +248,9 @@ class _Arguments:
         node = _node(None if noted.argument is None else noted.argument.node)
         if isinstance(node, Column):
             return node.name
-        self.rows.known.setdefault(node, self.rows.value(node))
-        return node
+        label = "computed", repr(node)  # a list of constants in it has no hash
+        self.rows.known.setdefault(label, self.rows.value(node))
+        return label
 
 
 def _node(node: Node | None) -> Node:

@@ -6,7 +6,7 @@ shown to a DuckDB without people first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -14,9 +14,6 @@ from functools import partial
 from typing import Any
 
 from pdrisk._model.arguments import epsilon
-from pdrisk._model.asked_groups import Groups
-from pdrisk._model.declared.missing_codes import check_levels_are_no_codes
-from pdrisk._model.groups.keys import observed_of_several
 from pdrisk._model.groups.private_keys import judged_groups_shown, share_of_values
 from pdrisk._model.joint import joined
 from pdrisk._model.nodes import Column, Node, Window, below
@@ -28,18 +25,13 @@ from pdrisk._relations.canonical import canonical
 from pdrisk._relations.pruned import columns_named, columns_read
 from pdrisk._sql.expressions.judged_expressions import text
 from pdrisk._sql.expressions.resolved import resolved
-from pdrisk._sql.expressions.where_values import Limit
 from pdrisk._sql.expressions.windows import of_records
 from pdrisk._sql.noisy.first_value import with_end
 from pdrisk._sql.noisy.layers import Layer, Layered, layer_over, layered, tail
 from pdrisk._sql.noisy.noisy_from import aggregates
 from pdrisk._sql.noisy.quantile_idioms import check_quantiles
 from pdrisk._sql.noisy.weighted_means import no_weights, with_weighted_means, with_weights_of_design
-from pdrisk._sql.relations.computed_keys import computed_keys
-from pdrisk._sql.relations.day_keys import within_bounds
 from pdrisk._sql.relations.from_clause import is_by_person, public_table, relation_of
-from pdrisk._sql.relations.group_keys import Grouping, PublicKeys, keys_given
-from pdrisk._sql.relations.public_keys import public_keys
 from pdrisk._sql.relations.row_numbers import limited
 from pdrisk._sql.relations.row_scope import Condition, Relation, Rows, aliases_of, condition, within_where
 from pdrisk._sql.relations.rows_of_nobody import adds_nothing, check_not_read, counted, left_after
@@ -48,6 +40,7 @@ from pdrisk._sql.select.compiled_query import NodesAsked, compiled_query
 from pdrisk._sql.select.dependent_columns import with_dependent_groups
 from pdrisk._sql.select.judged_query import Judged, try_out
 from pdrisk._sql.select.known_names import check_slips
+from pdrisk._sql.select.listed_groups import listed_groups
 from pdrisk._sql.select.select_people import (
     PeopleAsked,
     counted_people,
@@ -59,7 +52,6 @@ from pdrisk._sql.select.select_people import (
 )
 from pdrisk._sql.syntax.headings import heading, unique
 from pdrisk._sql.syntax.pieces import lowered
-from pdrisk._sql.syntax.refusals import keys_without_groups
 from pdrisk._sql.syntax.tree import Select, Star, reads_several
 from pdrisk._sql.tables.settings import Settings
 from pdrisk._sql.tables.source import Source
@@ -192,7 +184,7 @@ def _judged(
     if owners is not None:
         known = known_rows(known, people, owners, noted, columns)
     conditions = (*relation.owned, *relation.where, *where)
-    groups = _listed_groups(answers, keys, conditions, nested.counted)
+    groups = listed_groups(answers, keys, conditions, nested.counted)
     grouped = [each.column or Computed(heading(each.node)) for each in answers.groups if each.node is not None]
     unit = unit_of(known, people, noted, lines, grouped, groups)
     check_weighing(lines, unit.per_person, quotients=weighs)
@@ -322,73 +314,6 @@ def _asked(answers: Answers, conditions: Sequence[Condition], noted: Sequence[No
 def _columns_below(source: Source, nodes: Sequence[Node]) -> list[str]:
     """Columns of tables that a question reads, in lower case, whatever they are called on the way."""
     return sorted({lowered(name) for _, name in columns_read(source.relation, nodes)})
-
-
-def _listed_groups(answers: Answers, keys: object, conditions: Sequence[Condition], counted: str) -> Groups | None:
-    """The groups with their keys."""
-    lists = {lowered(str(name)): own for name, own in keys.items()} if isinstance(keys, Mapping) else {}
-    passed = [name for name in keys if isinstance(name, str)] if isinstance(keys, Mapping) else []
-    if len(set(map(lowered, passed))) < len(passed):
-        raise ParameterError("keys= names a group twice, in other capitals: list its keys in one place.")
-    if isinstance(keys, Mapping):
-        names = {lowered(name) for group in answers.groups for name in group.names}
-        keys = {name: keys[name] for name in passed if lowered(name) in names} or None
-    if answers.groups:
-        source = answers.relation.source
-        found = [each for condition in conditions for each in condition.limits()]
-        known = list(answers.groups)
-        if keys is None or isinstance(keys, Mapping):  # else all are listed
-            known = [_on_its_days(group, found, answers.rows) for group in known]
-        listed, keys_from = keys_given(
-            known,
-            keys,
-            lambda group: source.known(group.column).keys,
-            lambda group: source.categories(group.column),
-            found,
-            public=partial(_public_keys, answers, conditions, found, lists),
-            counted=counted,
-            passed=passed,
-        )
-        for at, group in enumerate(answers.groups):
-            codes = source.known(group.column).missing if listed and source.declared.speak_of_codes else ()
-            if codes:
-                check_levels_are_no_codes(group.names[0], (key[at] for key in listed or ()), codes)
-        if keys_from == "data" and answers.relation.owners is not None:
-            raise observed_of_several()
-        return Groups(tuple(group.names[0] for group in answers.groups), listed, keys_from)
-    if keys is not None:
-        raise keys_without_groups()
-    return None
-
-
-def _public_keys(
-    answers: Answers,
-    conditions: Sequence[Condition],
-    found: Sequence[Limit],
-    passed: Mapping[str, object],
-    groups: Sequence[Grouping],
-    given: Collection[int],
-) -> list[PublicKeys]:
-    """Keys that public tables list, and those of expressions of columns with listed keys."""
-    source = answers.relation.source
-    nodes = [None if each.node is None else resolved(each.node, answers.rows) for each in groups]
-    tables = public_keys(nodes, given, answers.relation.listed, [each.node for each in conditions])
-    listed = {at for places, _ in tables for at in places}
-
-    def keys_of(column: Grouping) -> Sequence[Any] | None:
-        own = passed.get(lowered(column.names[0]), source.known(column.names[0]).keys)
-        return own if isinstance(own, list | tuple) else None
-
-    others = [None if at in listed else node for at, node in enumerate(nodes)]
-    return [*tables, *computed_keys(groups, others, given, source, keys_of, found)]
-
-
-def _on_its_days(group: Grouping, found: Sequence[Limit], rows: Rows) -> Grouping:
-    """A group with its keys on the days of a date that WHERE and its bounds allow."""
-    if group.day is None:
-        return group
-    values = within_bounds(group.sql, group.day, found, rows.range_of(group.day), rows)
-    return group if values is None else replace(group, values=values)
 
 
 def _shares(explicit: Sequence[Fraction | None], eps: Fraction | None) -> tuple[Fraction, ...]:

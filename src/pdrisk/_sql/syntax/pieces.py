@@ -105,6 +105,8 @@ class Expression:
         Whether a number that is no whole one by its type is never NaN.
     uncut : str
         Of a noisy number that ``sql`` has as it is shown: the same before it is cut to its range.
+    counts : bool
+        Whether a noisy number is a whole one, as counts and their sums are, though a DOUBLE.
     tree : tuple or None
         How an uncut number is computed, for its interval: see `pdrisk._sql.noisy.uncut`.
     node : Node or None
@@ -130,6 +132,7 @@ class Expression:
     denied: str = ""
     never_nan: bool = False
     uncut: str = ""
+    counts: bool = False
     tree: Any = None
     node: Node | None = None
     of_any_row: bool = False

@@ -74,7 +74,11 @@ class SourcesElsewhere(Sources):
 
     def reader(self, query: Any, params: object) -> Callable[[Scalars], Select]:
         text, values = plain_text(query, params)
-        return self._read_once(lambda scalars: parsed_as(text, self.language, values, scalars))
+        return self._read_once(lambda scalars: parsed_as(text, self.language, values, scalars, types=self.types))
+
+    def types(self, path: tuple[str, ...]) -> Mapping[str, str]:
+        """Types of a table's columns."""
+        return self.at(path).columns
 
     def begin(self) -> None:
         """Begin to read in one state, if the engine can."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from pdrisk._model.nodes import Call, Constant, Node, Operation
+from pdrisk._model.nodes import Call, Constant, Node
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.first_rows import first_rows
 from pdrisk._sql.syntax.literals import Json, literal, not_understood, only
@@ -34,6 +34,7 @@ from pdrisk._sql.text.duckdb_expressions import ExpressionsOfDuckDB
 from pdrisk._sql.text.no_select import no_select
 from pdrisk._sql.text.parameters import Parameters
 from pdrisk._sql.text.scalars import Scalars, ScalarsRead
+from pdrisk._sql.text.where_parts import members_apart
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["parsed"]
@@ -162,15 +163,13 @@ class _Reader(ExpressionsOfDuckDB):
         """Conditions of WHERE, with IN and EXISTS of subqueries apart."""
         if item is None:
             return None, ()
-        conjuncts = [item]
-        if item["class"] == "CONJUNCTION" and item["type"] == "CONJUNCTION_AND":
-            conjuncts = only(item, "class", "type", "alias", "children")["children"]
-        members = [self.membership(each) for each in conjuncts]
-        if not any(members):
-            return self.node(item), ()
-        rest = [self.node(each) for each, member in zip(conjuncts, members, strict=True) if member is None]
-        kept = Operation("and", tuple(rest)) if len(rest) > 1 else rest[0] if rest else None
-        return kept, tuple(member for member in members if member is not None)
+        return members_apart(item, self.parts_of_and, self.membership, self.node)
+
+    def parts_of_and(self, item: Json) -> list[Json]:
+        if item["class"] != "CONJUNCTION" or item["type"] != "CONJUNCTION_AND":
+            return []
+        children: list[Json] = only(item, "class", "type", "alias", "children")["children"]
+        return children
 
     def membership(self, item: Json) -> Membership | None:
         negated = item["class"] == "OPERATOR" and item["type"] == "OPERATOR_NOT"
@@ -268,8 +267,13 @@ class _Reader(ExpressionsOfDuckDB):
         )
 
     def scalar(self, item: Json) -> Node:
-        """Value of a scalar subquery."""
-        if self.scalars.known is None or item["subquery_type"] != "SCALAR":
+        """Value of a scalar subquery, or IN with a subquery."""
+        if self.scalars.known is None or item["subquery_type"] not in ("SCALAR", "ANY"):
             refuse("SUBQUERY")
+        if item["subquery_type"] == "ANY":
+            member = self.membership(item)
+            assert member is not None
+            assert member.operand is not None
+            return self.scalars.member(member.operand, member.select) or refuse("SUBQUERY")
         only(item, "class", "type", "alias", "subquery_type", "subquery", "comparison_type")
         return self.scalars.value(self.select(only(item["subquery"], "node")["node"]))

@@ -1,4 +1,4 @@
-"""Subqueries of a text that are answered before the rest of it, for every parser."""
+"""Subqueries in expressions of a text, for every parser: they are answered before the rest of it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Protocol
 
-from pdrisk._model.nodes import Column, Noisy
+from pdrisk._model.nodes import Column, Constant, Node, Noisy, Operation, constants, rebuilt
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.refusals import correlated
-from pdrisk._sql.syntax.tree import Cte, Scalar, Select, Table, within
+from pdrisk._sql.syntax.tree import Cte, Join, Scalar, Select, Star, Table, nodes_of, within
 from pdrisk._sql.text.parameters import Parameters
 
 __all__ = ["Around", "Rows", "Scalars", "ScalarsRead", "Subqueries", "standing_alone"]
@@ -27,6 +27,9 @@ class Subqueries(Protocol):
 
     def settled(self, select: Select, read: ScalarsRead) -> Select:
         """A SELECT whose subqueries of noisy groups are joined to it, or answered first."""
+
+    def listed(self, select: Select) -> Sequence[Node] | None:
+        """Values in the one column of a subquery that nobody is in; None of any other."""
 
 
 @dataclass
@@ -100,8 +103,7 @@ class ScalarsRead:
 
     def _found(self, select: Select, columns: int) -> tuple[int, Scalar | Rows]:
         assert self.known is not None
-        seen = dict(chain(*(ctes.items() for ctes in self.around)))
-        asked = replace(select, ctes={**_asked_for(select, seen), **select.ctes}), columns
+        asked = self._with_ctes(select), columns
         if asked not in self.asked:
             self.asked.append(asked)
         place, values = self.asked.index(asked), self.known.values
@@ -112,6 +114,28 @@ class ScalarsRead:
         """A SELECT that was read, with what its subqueries need of it."""
         subqueries = None if self.known is None else self.known.subqueries
         return select if subqueries is None else subqueries.settled(select, self)
+
+    def member(self, operand: Node, select: Select) -> Node | None:
+        """IN with a subquery that nobody is in, as IN with a list; None of any other subquery.
+
+        What the values follow from, such as a parameter, stays known of them. None may follow from noisy values.
+        """
+        select = self._with_ctes(select)
+        found = [each for node in _nodes(select) for each in constants(node)]
+        subqueries = None if self.known is None else self.known.subqueries
+        if subqueries is None or any(isinstance(each, Noisy) for each in found):
+            return None
+        values = subqueries.listed(select)
+        if values is None:
+            return None
+        if any(each.given is not None for each in found):
+            values = [rebuilt(each, _outside) for each in values]
+        return Operation("in", (operand, *values)) if values else Constant(False)
+
+    def _with_ctes(self, select: Select) -> Select:
+        """A subquery with those of the CTEs around it that it reads."""
+        seen = dict(chain(*(ctes.items() for ctes in self.around)))
+        return replace(select, ctes={**_asked_for(select, seen), **select.ctes})
 
     def finished(self, select: Select, parameters: Parameters, functions: frozenset[str] = frozenset()) -> Select:
         """The whole statement with its parameters and functions; `known` learns first what it asks."""
@@ -147,3 +171,19 @@ def _tables(select: Select) -> Iterator[str]:
     for each in within(select):
         if isinstance(each, Table) and len(each.path) == 1:
             yield lowered(each.path[0])
+
+
+def _nodes(select: Select) -> Iterator[Node]:
+    """All expressions of a SELECT and of those in it."""
+    for each in within(select):
+        if isinstance(each, Join) and each.condition is not None:
+            yield each.condition
+        if isinstance(each, Select):
+            yield from nodes_of(each)
+            yield from (node for node in (each.limit, each.offset) if node is not None)
+            yield from (node for item, _ in each.items if isinstance(item, Star) for node in item.replaced.values())
+
+
+def _outside(node: Node) -> Node | None:
+    """A constant as one that did not stand in the text."""
+    return replace(node, given="(SELECT ...)") if isinstance(node, Constant) else None

@@ -184,6 +184,10 @@ class ExpressionsOfSqlglot(FunctionsOfSqlglot):
         return Operation("notna" if node.args.get("negate") else "isna", (self.node(node.this),))
 
     def member(self, node: Expression) -> Node:
+        if node.args.get("query") is not None:
+            self.only(node, "this", "query")
+            found = self.scalars.member(self.node(node.this), self.select(node.args["query"]))
+            return found or self.refuse("Subquery")
         self.only(node, "this", "expressions")
         return Operation("in", (self.node(node.this), *self.nodes(node)))
 

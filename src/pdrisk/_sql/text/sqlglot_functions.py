@@ -9,7 +9,9 @@ from typing import Any, Final, NoReturn
 
 from pdrisk._model.nodes import Call, Cast, Constant, Node, Operation
 from pdrisk._sql.expressions.judged_expressions import TRUNCATED
+from pdrisk._sql.expressions.number_patterns import NUMBER_PATTERN
 from pdrisk._sql.syntax.languages import POSTGRES, Language
+from pdrisk._sql.text.sqlglot_fractions import Types, fractional_names, is_fractional
 from pdrisk._sql.text.sqlglot_names import (
     ENDS,
     OF_NUMBERS,
@@ -17,7 +19,6 @@ from pdrisk._sql.text.sqlglot_names import (
     OF_TIMES,
     PARTS,
     TYPES,
-    is_fractional,
 )
 from pdrisk.errors import ParameterError
 
@@ -37,6 +38,12 @@ class FunctionsOfSqlglot(ABC):
     """Reader of functions in a language."""
 
     language: Language
+    types: Types | None = None  # of the columns of a table
+    fractions: frozenset[str] | None = None  # columns that hold no whole numbers, once somebody asked
+
+    @abstractmethod
+    def table_name(self, node: Expression) -> str:
+        """Name of a table as its engine keeps it."""
 
     @abstractmethod
     def node(self, node: Expression) -> Node:
@@ -166,6 +173,11 @@ class FunctionsOfSqlglot(ABC):
         value, how = node.this, node.args["format"]
         if type(value).__name__ == "TimeStrToTime":
             value = self.only(value, "this").this
+        written = str(how.this) if type(how).__name__ == "Literal" else ""
+        if self.language is POSTGRES and re.search("[90]", written):
+            if not NUMBER_PATTERN.fullmatch(written):
+                self.refuse("Number by a pattern")
+            return call("to_char", self.node(value), Constant(written))
         if type(how).__name__ != "Literal" or not FORMAT.fullmatch(str(how.this)):
             self.refuse("TimeToStr")
         return call("strftime", self.node(value), Constant(str(how.this)))
@@ -268,12 +280,23 @@ class FunctionsOfSqlglot(ABC):
 
     def arithmetic(self, node: Expression, symbol: str) -> Node:
         self.only(node, "this", "expression", *(("typed", "safe") if symbol == "/" else ()))
-        if symbol == "/" and self.language.divides_whole and not any(map(is_fractional, (node.this, node.expression))):
+        if symbol == "/" and self.language.divides_whole and not self.has_fraction(node):
             raise ParameterError(
                 f"{self.language.engine} drops the fraction where it divides whole numbers, and quotients of noisy "
                 "numbers have one: write CAST(a AS DOUBLE PRECISION) / b, or a / 2.0."
             )
         return Operation(symbol, (self.node(node.this), self.node(node.expression)))
+
+    def has_fraction(self, node: Expression) -> bool:
+        """Whether an operand is no whole number, by what is written or by the types of columns."""
+        sides = (node.this, node.expression)
+        if any(map(is_fractional, sides)):
+            return True
+        if self.fractions is None:
+            self.fractions = frozenset()
+            if self.types is not None:
+                self.fractions = fractional_names(node.root(), self.types, self.table_name)
+        return any(is_fractional(each, self.fractions) for each in sides)
 
     def plain_function(self, node: Expression) -> Node | None:
         """A function that sqlglot has no node for; None if it is not on the list."""

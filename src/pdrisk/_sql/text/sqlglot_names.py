@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 __all__ = [
     "ADVICE",
     "ARITHMETIC",
@@ -21,7 +19,6 @@ __all__ = [
     "PERCENTILES",
     "QUANTILES",
     "TYPES",
-    "is_fractional",
 ]
 
 COMPARISONS = {"EQ": "==", "NEQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
@@ -44,7 +41,7 @@ OF_TEXT = {  # the function, and the fields of its arguments
     "Substring": ("substring", "this", "start", "length"), "StrPosition": ("strpos", "this", "substr"),
     "Replace": ("replace", "this", "expression", "replacement"), "Contains": ("contains", "this", "expression"),
     "StartsWith": ("starts_with", "this", "expression"), "EndsWith": ("ends_with", "this", "expression"),
-    "SplitPart": ("split_part", "this", "delimiter", "part_index"),
+    "Repeat": ("repeat", "this", "times"), "SplitPart": ("split_part", "this", "delimiter", "part_index"),
 }  # fmt: skip
 #: Types of casts, by sqlglot's names. A FLOAT has 32 bits in some languages.
 TYPES = {
@@ -71,8 +68,6 @@ OF_TIMES = {
     "DayOfYear": "dayofyear", "Hour": "hour", "Minute": "minute", "Second": "second", "DayOfWeekIso": "isodow",
 }  # fmt: skip
 ENDS = {"Greatest": "greatest", "Least": "least"}
-FRACTIONAL = {"Avg", "Median", "Extract", "Corr", "CovarPop", "CovarSamp", "RegrSlope", "Sqrt", "WithinGroup"}
-FRACTIONAL |= {name for name in OF_ONE if name.startswith(("Std", "Var"))}
 ADVICE = {
     "Command": "a statement, or a part of one, that is no SELECT",
     "Except": "EXCEPT ALL: write EXCEPT",
@@ -84,21 +79,7 @@ ADVICE = {
     "or minute",
     "Cast": "a cast to this type: write DOUBLE PRECISION, NUMERIC(p, s), INT, BIGINT, TEXT, DATE, TIMESTAMP or BOOLEAN",
     "TimeToStr": "a time written out in this form: write years, months, days, hours and minutes alone",
+    "Number by a pattern": "TO_CHAR of a number by this pattern: write 9, 0, commas between thousands, a point and FM "
+    "alone",
     "RegexpLike": "a regular expression, of which engines have different ones: write LIKE, or POSITION",
 }
-
-
-def is_fractional(node: Any) -> bool:
-    """Whether an operand of a division is, as written, no whole number."""
-    name = type(node).__name__
-    if name in FRACTIONAL:
-        return True
-    if name == "Literal":
-        return not node.args["is_string"] and not str(node.this).isdigit()
-    if name in ("Cast", "TryCast"):
-        return getattr(node.args["to"].this, "name", "") in ("DOUBLE", "FLOAT", "DECIMAL")
-    if name in ("Paren", "Neg", "Filter", "Abs"):
-        return is_fractional(node.this)
-    if name in ARITHMETIC:
-        return is_fractional(node.this) or is_fractional(node.expression)
-    return False

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
 
-from pdrisk._model.nodes import Call, Cast, Node, Operation
+from pdrisk._model.nodes import Call, Cast, Node
 from pdrisk._sql.syntax.first_rows import first_rows
 from pdrisk._sql.syntax.languages import POSTGRES, Language
 from pdrisk._sql.syntax.literals import literal
@@ -35,7 +35,9 @@ from pdrisk._sql.syntax.tree import (
 from pdrisk._sql.text.constant_series import series_in_from
 from pdrisk._sql.text.scalars import Scalars
 from pdrisk._sql.text.sqlglot_expressions import PLACE, Expression, ExpressionsOfSqlglot
+from pdrisk._sql.text.sqlglot_fractions import Types
 from pdrisk._sql.text.sqlglot_names import ADVICE
+from pdrisk._sql.text.where_parts import members_apart
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["StatementsOfSqlglot", "parsed_as"]
@@ -51,6 +53,7 @@ def parsed_as(
     parameters: object = None,
     scalars: Scalars | None = None,
     statements_of: type[StatementsOfSqlglot] | None = None,
+    types: Types | None = None,
 ) -> Select:
     """The SELECT in a text of this language, with its parameters, as `parse.parsed` does.
 
@@ -64,6 +67,8 @@ def parsed_as(
         The values of scalar subqueries that are known. Without it they are refused.
     statements_of : type, optional
         A reader that knows more than what queries may say.
+    types : callable, optional
+        Gives the types of a table's columns by its path.
 
     Raises
     ------
@@ -95,6 +100,7 @@ def parsed_as(
     if len(statements) != 1 or statements[0] is None:
         raise ParameterError(f"the query is no single SELECT of {language.engine}{problem.rstrip('. ')}.")
     reader = (statements_of or StatementsOfSqlglot)(language, parameters, scalars)
+    reader.types = types
     return reader.scalars.finished(reader.select(statements[0]), reader.parameters)
 
 
@@ -210,16 +216,21 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
         """Conditions of WHERE, with IN and EXISTS of subqueries apart."""
         if node is None:
             return None, ()
-        found = [(each, self.membership(each)) for each in self.flat(self.only(node, "this").this, "And")]
-        rest = [self.node(each) for each, member in found if member is None]
-        kept = Operation("and", tuple(rest)) if len(rest) > 1 else rest[0] if rest else None
-        return kept, tuple(member for _, member in found if member is not None)
+        return members_apart(self.only(node, "this").this, self.parts_of_and, self.membership, self.node)
+
+    def parts_of_and(self, node: Expression) -> list[Expression]:
+        match type(node).__name__:
+            case "Paren":
+                return [self.only(node, "this").this]
+            case "And":
+                return self.flat(node, "And")
+        return []
 
     def membership(self, node: Expression) -> Membership | None:
-        while type(node).__name__ == "Paren":
-            node = self.only(node, "this").this
         negated = type(node).__name__ == "Not"
         inner = self.only(node, "this").this if negated else node
+        while negated and type(inner).__name__ == "Paren":
+            inner = self.only(inner, "this").this
         match type(inner).__name__:
             case "Exists":
                 return Membership(self.select(self.only(inner, "this").this), None, negated)

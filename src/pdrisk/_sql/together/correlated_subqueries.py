@@ -17,7 +17,7 @@ from typing import Final
 from pdrisk._model.nodes import Call, Case, Column, Constant, LookedUp, Node, Noisy, Operation, below, rebuilt
 from pdrisk._sql.noisy.noisy_from import aggregates, are_noisy, gives_noisy, leaves
 from pdrisk._sql.noisy.noisy_scope import looks_around
-from pdrisk._sql.relations.from_clause import Ctes, is_by_person, is_free, public_table, seen_by
+from pdrisk._sql.relations.from_clause import Ctes, is_by_person, is_free, listed_in, public_table, seen_by
 from pdrisk._sql.relations.joins import conjuncts
 from pdrisk._sql.relations.rows_of_nobody import is_missing
 from pdrisk._sql.select.names_of_from import foreign_columns, tables_with
@@ -101,6 +101,10 @@ class SettledSubqueries:
         left = tuple(each for each, node in members if node is None)
         select = replace(select, where=_all_of(where), members=left) if members else select
         return self._with_public(select, ctes) if left and self._are_noisy(select.source, ctes) else select
+
+    def listed(self, select: Select) -> Sequence[Node] | None:
+        """Values in the one column of a subquery that nobody is in; None of any other."""
+        return listed_in(select, self.sources)
 
     def _with_public(self, select: Select, ctes: Ctes) -> Select:
         """A SELECT of noisy values with each IN of a public column as a SEMI JOIN; one of public rows stays."""

@@ -1,9 +1,14 @@
-"""Query over public tables alone that pdrisk does not understand: DuckDB runs it where nothing else is."""
+"""Query over public tables alone that pdrisk does not understand: DuckDB runs it where nothing else is.
+
+Of another engine it is written anew for DuckDB, if it surely means the same there, and its tables are read as all
+public tables are: nothing of the text reaches that engine.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,13 +18,18 @@ from pdrisk._model.kinds import ZONED
 from pdrisk._sql.relations.from_clause import public_table
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.headings import unique
-from pdrisk._sql.syntax.pieces import kind_of_type, lowered, quoted, written_constant
+from pdrisk._sql.syntax.pieces import INTEGERS, kind_of_type, lowered, quoted, written_constant
 from pdrisk._sql.syntax.tree import Table
 from pdrisk._sql.tables.clients import plain_text
-from pdrisk._sql.tables.compiled_sources import compiled
+from pdrisk._sql.tables.compiled_sources import compiled, public_rows
 from pdrisk._sql.tables.server_sources import SourcesElsewhere
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
+from pdrisk._sql.text.duckdb_writer import Written, written_for_duckdb
+from pdrisk._sql.text.names_in_select import Copy
+from pdrisk._sql.text.scalars import Scalars
+from pdrisk._sql.text.sqlglot_nobody import StatementsOfNobody
+from pdrisk._sql.text.sqlglot_parse import parsed_as
 from pdrisk.engines.sql.servers.duckdb_engine import fetched, run_there
 from pdrisk.errors import ParameterError
 
@@ -64,8 +74,10 @@ def rows_of_nobody(query: object, params: object, sources: Sources, *, runs: boo
     ParameterError
         If DuckDB fails at it, or a setting or macro of the connection gives it another meaning.
     """
-    if isinstance(sources, SourcesElsewhere) or not sources.public or not isinstance(query, str):
-        return None  # of other engines' words and tables
+    if not sources.public or not isinstance(query, str):
+        return None
+    if isinstance(sources, SourcesElsewhere):
+        return _from_elsewhere(query, params, sources, runs=runs)
     text, values = plain_text(query, params)
     tree = json.loads(workspace.serialized(text))
     if tree["error"] or len(tree["statements"]) != 1:
@@ -89,7 +101,59 @@ def rows_of_nobody(query: object, params: object, sources: Sources, *, runs: boo
         return None
     if sources.connection is not None:
         sources.settings.check(functions, sources.known)
-    return _answer(text if runs else f"EXPLAIN {text}", values, tables, sources)
+
+    def copy(own: DuckDBPyConnection) -> None:
+        for path, source in tables.items():
+            _copy(own, path, source)
+        for name in HONOURED if sources.connection is not None else ():
+            own.execute(f"SET {name} = {written_constant(sources.settings[name])}")
+
+    return _answer(text if runs else f"EXPLAIN {text}", values, copy)
+
+
+def _from_elsewhere(query: str, params: object, sources: SourcesElsewhere, *, runs: bool) -> pd.DataFrame | None:
+    """The same for tables of another engine; None also if the query could mean something else to DuckDB."""
+    tables: dict[str, Source] = {}
+
+    def copy_of(path: tuple[str, ...]) -> Copy:
+        found = public_table(Table(path, "", ()), sources)
+        if found is None:
+            raise ParameterError(f"{'.'.join(path)} is no public table.")
+        place = next((at for at, each in enumerate(tables.values()) if each.sql == found.source.sql), len(tables))
+        tables.setdefault(f"copies.t{place}", found.source)
+        return Copy(f"copies.t{place}", found.source.columns)
+
+    try:
+        text, values = plain_text(query, params)
+        select = parsed_as(text, sources.language, values, Scalars(), StatementsOfNobody, sources.types)
+        written = written_for_duckdb(select, copy_of)
+    except ParameterError:
+        return None
+    read = {name: _columns_read(name, source.columns, written) for name, source in tables.items()}
+    if not read or not all(map(_is_copied, (each for own in read.values() for each in own.values()))):
+        return None
+    sources.take_snapshot()
+    rows = {name: public_rows(replace(tables[name], columns=columns)) for name, columns in read.items()}
+
+    def copy(own: DuckDBPyConnection) -> None:
+        own.execute("CREATE SCHEMA copies")
+        for name, columns in read.items():
+            _write(
+                own, name, columns, {each: _typed(rows[name][at], of) for at, (each, of) in enumerate(columns.items())}
+            )
+
+    return _answer(written.sql if runs else f"EXPLAIN {written.sql}", None, copy)
+
+
+def _columns_read(copy: str, columns: Mapping[str, str], written: Written) -> dict[str, str]:
+    """Columns of a table that a query reads, or else one of them, with their types."""
+    found = {name: of for name, of in columns.items() if copy in written.whole or lowered(name) in written.named}
+    return found or dict([each for each in columns.items() if _is_copied(each[1])][:1] or list(columns.items())[:1])
+
+
+def _is_copied(sql_type: str) -> bool:
+    """Whether values of a type are the same in every session, and known."""
+    return kind_of_type(sql_type) not in (ZONED, "blob")
 
 
 def _objects(tree: Any) -> Iterator[dict[str, Any]]:
@@ -105,18 +169,15 @@ def _path(table: dict[str, Any]) -> tuple[str, ...]:
     return tuple(filter(None, (table.get("catalog_name"), table.get("schema_name"), table["table_name"])))
 
 
-def _answer(text: str, values: Any, tables: dict[tuple[str, ...], Source], sources: Sources) -> pd.DataFrame | None:
+def _answer(text: str, values: Any, copy: Callable[[DuckDBPyConnection], None]) -> pd.DataFrame | None:
     """What DuckDB answers; None if the query reads something else, or a table cannot be copied."""
     import duckdb
 
     with duckdb.connect(":memory:", config=CLOSED) as own:
         try:
-            for path, source in tables.items():
-                _copy(own, path, source)
+            copy(own)
         except duckdb.Error:
             return None
-        for name in HONOURED if sources.connection is not None else ():
-            own.execute(f"SET {name} = {written_constant(sources.settings[name])}")
         for lock in LOCKS:
             own.execute(lock)
         try:
@@ -137,12 +198,30 @@ def _copy(own: DuckDBPyConnection, path: tuple[str, ...], source: Source) -> Non
     names = {quoted(name): kind for name, kind in source.columns.items()}
     read = (name if kind in PLAIN else f"CAST({name} AS VARCHAR) AS {name}" for name, kind in names.items())
     arrays = fetched(source.connection, f"SELECT {', '.join(read)} FROM {table.source}", [])
-    own.register("copied", pd.DataFrame({name: _column(array) for name, array in arrays.items()}))
-    typed = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in names.items())
     if len(path) > 1:
         own.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(path[0])}")
-    own.execute(f"CREATE TABLE {'.'.join(map(quoted, path))} AS SELECT {typed} FROM copied")
+    values = {name: _column(array) for name, array in arrays.items()}
+    _write(own, ".".join(map(quoted, path)), source.columns, values)
+
+
+def _write(own: DuckDBPyConnection, name: str, columns: Mapping[str, str], values: Mapping[str, Any]) -> None:
+    """Make a table of these values."""
+    own.register("copied", pd.DataFrame(values))
+    typed = ", ".join(f"CAST({quoted(each)} AS {kind}) AS {quoted(each)}" for each, kind in columns.items())
+    own.execute(f"CREATE TABLE {name} AS SELECT {typed} FROM copied")
     own.unregister("copied")
+
+
+def _typed(values: Any, sql_type: str) -> Any:
+    """Values of Python as an array of one type; dates as text."""
+    if sql_type in INTEGERS:
+        return pd.array(values, dtype="UInt64" if sql_type.startswith("U") else "Int64")
+    missing = np.array([value is None for value in values], dtype=bool)
+    if sql_type in ("DOUBLE", "FLOAT"):  # NaN stays
+        return pd.arrays.FloatingArray(np.array([0.0 if value is None else value for value in values], float), missing)
+    if sql_type == "BOOLEAN":
+        return pd.array(values, dtype="boolean")
+    return pd.array([None if value is None else str(value) for value in values], dtype="string")
 
 
 def _column(array: Any) -> Any:

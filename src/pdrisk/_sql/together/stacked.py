@@ -160,9 +160,8 @@ def stacked_column(at: int, kind: str, parts: Sequence[Statement]) -> Expression
     """Column of all rows of several statements together, with its uncut numbers if one of them has some."""
     columns = [columns_of(part)[at] for part in parts]
     is_noisy = kind == NUMBER and any(column.uncut for column in columns)
-    return Expression(
-        f"v{at}", kind, TYPES[kind], range=hull([column.range for column in columns]), uncut=f"u{at}" * is_noisy
-    )
+    lies, counts = hull([column.range for column in columns]), all(column.counts for column in columns)
+    return Expression(f"v{at}", kind, TYPES[kind], range=lies, uncut=f"u{at}" * is_noisy, counts=counts)
 
 
 def _items(statement: Statement) -> tuple[tuple[str, Expression], ...]:

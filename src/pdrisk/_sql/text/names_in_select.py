@@ -1,0 +1,115 @@
+"""Names that a SELECT knows, of tables that nobody is in: those of its FROM, with the columns of each, and aliases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from pdrisk._model.nodes import Column, Node
+from pdrisk._sql.syntax.pieces import lowered
+from pdrisk._sql.syntax.tree import Beside, File, From, Join, Select, Star, Subquery, Table, Union
+from pdrisk.errors import ParameterError
+
+__all__ = ["Copies", "Copy", "Ctes", "Level", "columns_of", "is_a_cte", "renamed", "tables_in", "unsure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Copy of a table in a database of DuckDB.
+
+    Attributes
+    ----------
+    name : str
+        Its name there, written out.
+    columns : mapping of str to str
+        Types by name.
+    """
+
+    name: str
+    columns: Mapping[str, str]
+
+
+Columns = Mapping[str, str]  # by name in lower case, their types as far as they are known, else ""
+Ctes = Mapping[str, Columns]
+Copies = Callable[[tuple[str, ...]], Copy]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Names that one SELECT knows.
+
+    Attributes
+    ----------
+    tables : tuple of (str, mapping)
+        The names of what stands in FROM, with the columns of each.
+    aliases : mapping of str to Node
+    """
+
+    tables: tuple[tuple[str, Columns], ...]
+    aliases: Mapping[str, Node]
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The names of all columns of FROM."""
+        return frozenset(name for _, own in self.tables for name in own)
+
+    def type_of(self, column: Column) -> str | None:
+        """Type of a column of FROM, "" if it is not known; None of what is none."""
+        return _type_of(column, self.tables)
+
+
+def tables_in(item: From, ctes: Ctes, copies: Copies) -> Iterator[tuple[str, Columns]]:
+    """Names of what stands in FROM, with the columns of each."""
+    match item:
+        case Join(left, right, how):
+            yield from tables_in(left, ctes, copies)
+            yield from () if how in ("SEMI", "ANTI") else tables_in(right, ctes, copies)
+        case Subquery(select, alias, columns):
+            yield lowered(alias), renamed(columns_of(select, ctes, copies), columns)
+        case Table(path, alias, columns):
+            own = ctes[lowered(path[0])] if is_a_cte(path, ctes) else copies(path).columns
+            yield lowered(alias or path[-1]), renamed({lowered(name): of for name, of in own.items()}, columns)
+        case Union(parts, None):
+            yield "", dict.fromkeys(columns_of(parts[0], ctes, copies), "")
+        case File() | Beside() | Union():
+            unsure("FROM")
+
+
+def columns_of(select: Select, ctes: Ctes, copies: Copies) -> dict[str, str]:
+    """Columns of a SELECT."""
+    for name, cte in select.ctes.items():
+        ctes = {**ctes, lowered(name): renamed(columns_of(cte.select, ctes, copies), cte.columns)}
+    tables = tuple(tables_in(select.source, ctes, copies))
+    found: dict[str, str] = {}
+    for item, alias in select.items:
+        if isinstance(item, Star):
+            listed = [columns for name, columns in tables if not item.table or name == lowered(item.table)]
+            found |= dict(pair for columns in listed for pair in columns.items())
+        elif isinstance(item, Column):
+            found[lowered(alias or item.name)] = _type_of(item, tables) or ""
+        elif alias:
+            found[lowered(alias)] = ""
+    return found
+
+
+def _type_of(column: Column, tables: Sequence[tuple[str, Columns]]) -> str | None:
+    own = [columns for name, columns in tables if not column.qualifiers or (lowered(column.qualifiers[-1]) == name)]
+    found = {columns[lowered(column.name)] for columns in own if lowered(column.name) in columns}
+    return found.pop() if len(found) == 1 else "" if found else None
+
+
+def is_a_cte(path: tuple[str, ...], ctes: Ctes) -> bool:
+    """Whether a name in FROM is that of a CTE."""
+    return len(path) == 1 and lowered(path[0]) in ctes
+
+
+def renamed(columns: Columns, names: Sequence[str]) -> dict[str, str]:
+    """Columns with other names for the first ones."""
+    listed = [*map(lowered, names), *list(columns)[len(names) :]]
+    return dict(zip(listed, columns.values(), strict=False))
+
+
+def unsure(what: str) -> NoReturn:
+    """Refuse what DuckDB could take otherwise than the engine that a query was written for."""
+    raise ParameterError(f"{what} could mean something else to DuckDB.")

@@ -1,0 +1,44 @@
+"""Parts of WHERE that AND joins, in whatever brackets: IN and EXISTS of subqueries apart from other conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from pdrisk._model.nodes import Node, Operation
+from pdrisk._sql.syntax.tree import Membership
+
+__all__ = ["members_apart"]
+
+Item = TypeVar("Item")
+
+
+def members_apart(
+    item: Item,
+    parts: Callable[[Item], Sequence[Item]],
+    membership: Callable[[Item], Membership | None],
+    node: Callable[[Item], Node],
+) -> tuple[Node | None, tuple[Membership, ...]]:
+    """Condition of WHERE without its memberships, and these.
+
+    Parameters
+    ----------
+    item
+        The condition, as a parser has it.
+    parts : callable
+        What an AND joins, or what stands in brackets; nothing of any other item.
+    membership, node : callable
+        An item as a membership, None if it is none, or as a condition.
+    """
+    found, waiting = list[Item](), [item]
+    while waiting:
+        each = waiting.pop()
+        inner = parts(each)
+        waiting += reversed(inner)
+        found += () if inner else (each,)
+    members = [membership(each) for each in found]
+    if not any(members):
+        return node(item), ()
+    rest = [node(each) for each, member in zip(found, members, strict=True) if member is None]
+    kept = Operation("and", tuple(rest)) if len(rest) > 1 else rest[0] if rest else None
+    return kept, tuple(member for member in members if member is not None)
