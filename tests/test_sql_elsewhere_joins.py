@@ -188,7 +188,7 @@ def test_the_first_row_of_each(duck, other, order):
     query = f"SELECT COUNT(*) AS n FROM ({first}) AS d WHERE pid > 0 AND cost BETWEEN 10 AND 60"  # not NaN
     asked = {"person": PEOPLE, "bounds": None, "public": PUBLIC, "eps": 1e9}
     found = other.sql(query, curator=False, risk_columns=False, **asked)
-    assert found["n"].tolist() == duck.sql(query).df()["n"].tolist()
+    assert found["n"].tolist() == duck.cursor().sql(query).df()["n"].tolist()
     with pytest.raises(ParameterError, match="that of any row of a person"):
         other.sql(query.replace(order, ""), **asked)
 
@@ -203,7 +203,7 @@ def test_noisy_values_beside_names(duck, other):
     asked = {"person": PEOPLE, "public": PUBLIC, "bounds": None, "groups": 1, "keys": ["ZH", "BE"], "eps": 1e9}
     found = other.sql(query, curator=False, risk_columns=False, **asked)
     assert found["name"].tolist() == ["Bern", "Zurich", "Zürich"]
-    assert found["n"].tolist() == duck.sql(query).df()["n"].tolist()
+    assert found["n"].tolist() == duck.cursor().sql(query).df()["n"].tolist()
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -211,7 +211,7 @@ def test_patients_by_canton(duck, other):
     """Patients with diagnosis C18 and treatment X: sensitivity 1, and of a large eps the number that is there."""
     found = other.sql(C18, **options_of(C18)).set_index("canton")
     assert (found["n_global_sensitivity" if "n_global_sensitivity" in found else "n_local_sensitivity"] <= 1).all()
-    exactly = duck.sql(C18).df().set_index("canton")["n"]
+    exactly = duck.cursor().sql(C18).df().set_index("canton")["n"]
     assert found["n_n"].to_dict() == {key: exactly.get(key, 0) for key in ["ZH", "BE", "GE", "TI"]}
 
 
@@ -309,7 +309,7 @@ def test_one_person_moves_an_answer_by_one(duck, removed):
     queries = [query for query in SAME if "COUNT(DISTINCT" in query and "SUM" not in query and "AVG" not in query]
     smaller = duckdb.connect()
     for name in TABLES:
-        frame = duck.sql(f"SELECT * FROM {name}").df()
+        frame = duck.cursor().sql(f"SELECT * FROM {name}").df()
         person = PEOPLE.get(name)
         frame = frame if person is None else frame[frame[person] != removed]
         smaller.execute(f"CREATE TABLE {name} AS SELECT * FROM frame")

@@ -35,6 +35,8 @@ def _has(leaf: From, column: Column, ctes: Ctes, sources: Sources) -> bool:
     label = leaf.alias or (leaf.path[-1] if isinstance(leaf, Table) else "")
     if column.qualifiers and label and lowered(column.qualifiers[-1]) != lowered(label):
         return False
+    if not column.qualifiers and lowered(column.name) in ("rowid", lowered(label)):
+        return True  # an engine takes it for the number of a row, or for the row itself
     names = _names(leaf, ctes, sources)
     return not names or lowered(column.name) in names
 
