@@ -99,6 +99,19 @@ def test_as_duckdb(name, monkeypatch):
     check(ask(query), query)
 
 
+def test_groups_of_a_public_table_do_not_depend_on_noisy_ones(monkeypatch):
+    """They are those of the table, the others with nobody: also while it is not known which the noisy ones are."""
+    without_noise(monkeypatch)
+    busy = "SELECT name FROM visits JOIN clubs USING (cid) GROUP BY name HAVING SUM(x) > 80"
+    query = f"SELECT name, COUNT(*) AS n FROM visits v, clubs c WHERE v.cid = c.cid AND name IN ({busy}) GROUP BY name"
+    found = ask(query)
+    assert found["name"].tolist() == list("abcde")
+    con = duckdb.connect()
+    for name, frame in DATA.items():
+        con.register(name, frame)
+    assert dict(con.execute(query).fetchall()) == dict(found[found["n"] > 0].itertuples(index=False))
+
+
 @named
 def test_all_is_paid_together(name, book):
     query, releases = QUERIES[name]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
-from pdrisk._model.nodes import COMPARISONS, Call, Case, Cast, Column, Constant, Node, Operation
+from pdrisk._model.nodes import COMPARISONS, Call, Case, Cast, Column, Constant, Node, Noisy, Operation
 from pdrisk._sql.expressions.allowed_functions import PARTS
 from pdrisk._sql.expressions.duckdb_casts import type_of_cast
 from pdrisk._sql.expressions.duckdb_dates import INTERVALS, interval
@@ -131,8 +132,11 @@ class _Resolver:
     def member(self, symbol: str, value: Node, members: tuple[Node, ...]) -> Node:
         """Membership: in a list of constants, or equality with one of the others."""
         own, *rest = self.sides((value, *members))
-        listed = [each.value for each in rest if isinstance(each, Constant) and each.value is not None]
-        parts: list[Node] = [Operation("in", (own, Constant(listed)))] if listed else []
+        known = [each for each in rest if isinstance(each, Constant) and each.value is not None]
+        listed = [each.value for each in known]
+        noisy = next((each for each in known if isinstance(each, Noisy)), None)
+        list_of = Constant(listed) if noisy is None else replace(noisy, value=listed)
+        parts: list[Node] = [Operation("in", (own, list_of))] if listed else []
         parts += [Constant(None) for each in rest if isinstance(each, Constant) and each.value is None]
         parts += [Operation("==", (own, each)) for each in rest if not isinstance(each, Constant)]
         found = parts[0] if len(parts) == 1 else Operation("or", tuple(parts))
