@@ -146,7 +146,10 @@ class SettledSubqueries:
             return None
         if not gives_noisy(inner, seen, self._is_by_person, self._is_public):
             return None
-        keys = [key for (key,) in read.rows(inner, 1) if key.value is not None]
+        rows = [key for (key,) in read.rows(inner, 1)]
+        keys = [key for key in rows if key.value is not None]
+        if member.negated and len(keys) < len(rows):  # what is unknown may be equal to anything
+            return Noisy(False)
         found = Operation("in", (member.operand, *keys)) if keys else Noisy(False)
         return Operation("not", (found,)) if member.negated else found
 
@@ -168,7 +171,8 @@ class SettledSubqueries:
         is_free_itself = is_free(inner, self.sources, ctes)
         found = _by_equalities(bare, pairs)
         leaf, *others = [each for (each,) in tables.values()]
-        has_rows = all(each == leaf for each in others) and is_free(leaf, self.sources, ctes)
+        is_whole = leaf not in _left_out(around)  # else it is NULL beside rows that fit none of its own
+        has_rows = is_whole and all(each == leaf for each in others) and is_free(leaf, self.sources, ctes)
         if found is None or (has_rows and not all(isinstance(key, Column) for key in found.keys)):
             if not has_rows:
                 return None
@@ -179,9 +183,21 @@ class SettledSubqueries:
             return None if self._are_noisy(around, ctes) else replace(found, is_exact=True)
         for leaf in leaves(around):
             places = [at for at, key in enumerate(found.keys) if all(tables[one] == [leaf] for one in _columns(key))]
-            if places and is_free(leaf, self.sources, ctes):
+            is_whole = leaf not in _left_out(around) or all(isinstance(found.keys[at], Column) for at in places)
+            if places and is_whole and is_free(leaf, self.sources, ctes):
                 found = replace(found, select=_semi_joined(found, leaf, places))
         return found
+
+
+def _left_out(item: From) -> list[From]:
+    """Tables and subqueries of which a join keeps no row beside some rows of others."""
+    if not isinstance(item, Join):
+        return []
+    sides = [
+        *([item.left] if item.how in ("RIGHT", "FULL") else []),
+        *([item.right] if item.how in ("LEFT", "FULL") else []),
+    ]
+    return [*(each for side in sides for each in leaves(side)), *_left_out(item.left), *_left_out(item.right)]
 
 
 def _by_equalities(inner: Select, pairs: Sequence[tuple[Node, Node] | None]) -> _ByKey | None:
