@@ -280,6 +280,8 @@ class _At:
             unsure(f"{call.name} of what is no text")
         if call.name == "substring" and not all(_is_place(each) for each in call.arguments[1:]):
             unsure("substring from a place before the first")
+        if call.name == "round" and len(call.arguments) == 1:
+            unsure("round of a half")
         known = {"count_star", "nullif", "grouping", *AGGREGATES, *FUNCTIONS} - UNSURE
         if call.name not in known or (call.name not in AGGREGATES and (call.distinct or call.name == "any_value")):
             unsure(call.name)
@@ -304,6 +306,8 @@ class _At:
         to = type_of_cast(cast.to)  # which refuses the casts of Spark that drop a fraction
         if to.startswith("VARCHAR") and not self._is_text(cast.operand):
             unsure("a cast to text")
+        if to in INTEGERS and not self._is_text(cast.operand):
+            unsure("a cast of a half to a whole number")
         return f"TRY_CAST({self.node(cast.operand)} AS {to})"
 
     def _is_text(self, node: Any) -> bool:

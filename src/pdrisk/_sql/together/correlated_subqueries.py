@@ -169,6 +169,7 @@ class SettledSubqueries:
             return None
         pairs = [_pair(node, foreign) for node in asked]
         is_free_itself = is_free(inner, self.sources, ctes)
+        is_noisy = self._are_noisy(inner.source, own)  # all of which are known: a key without any has no row
         found = _by_equalities(bare, pairs)
         leaf, *others = [each for (each,) in tables.values()]
         is_whole = leaf not in _left_out(around)  # else it is NULL beside rows that fit none of its own
@@ -176,11 +177,14 @@ class SettledSubqueries:
         if found is None or (has_rows and not all(isinstance(key, Column) for key in found.keys)):
             if not has_rows:
                 return None
-            return replace(_by_row(bare, leaf, asked, list(tables), pairs), is_exact=is_free_itself)
+            found = replace(_by_row(bare, leaf, asked, list(tables), pairs), is_exact=is_free_itself)
+            return replace(found, absent=Constant(True)) if is_noisy else found
         if is_free_itself:
             return replace(found, is_exact=True)
         if self._is_by_person(found.select, own):
             return None if self._are_noisy(around, ctes) else replace(found, is_exact=True)
+        if is_noisy:
+            found = replace(found, absent=Constant(True))
         for leaf in leaves(around):
             places = [at for at, key in enumerate(found.keys) if all(tables[one] == [leaf] for one in _columns(key))]
             is_whole = leaf not in _left_out(around) or all(isinstance(found.keys[at], Column) for at in places)

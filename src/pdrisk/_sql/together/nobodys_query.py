@@ -45,6 +45,11 @@ PLAIN: Final = {
 }  # fmt: skip
 #: Functions in FROM that make rows of their arguments alone.
 OF_ARGUMENTS: Final = {"range", "generate_series", "unnest"}
+#: Functions whose values are those of a connection, which the database here does not have.
+OF_CONNECTION: Final = {
+    "getvariable", "currval", "current_setting", "current_database", "current_catalog", "current_schema",
+    "current_schemas", "current_query", "in_search_path", "txid_current",
+}  # fmt: skip
 #: Without a folder for what does not fit into memory: DuckDB lets every query read there, and other databases of this
 #: process, with people in them, write theirs.
 CLOSED: Final[dict[str, Any]] = {"threads": 1, "temp_directory": "", "memory_limit": "2GB"}
@@ -86,6 +91,8 @@ def rows_of_nobody(query: object, params: object, sources: Sources, *, runs: boo
     functions = {str(each["function_name"]).lower() for each in objects if each.get("function_name")}
     in_from = [each.get("function", {}) for each in objects if each.get("type") == "TABLE_FUNCTION"]
     if any(str(each.get("function_name", "")).lower() not in OF_ARGUMENTS for each in in_from):
+        return None
+    if functions & OF_CONNECTION or any(each.get("type") == "SHOW_REF" for each in objects):
         return None
     names_of_with = {lowered(cte["key"]) for each in objects for cte in each.get("cte_map", {}).get("map", ())}
     tables: dict[tuple[str, ...], Source] = {}
