@@ -443,6 +443,16 @@ class TestDialects:
             assert parsed_as("SELECT COUNT(*) FROM Other.People", language).source.path == path
         assert parsed_as('SELECT COUNT(*) FROM other."People"', POSTGRES).source.path == ("other", "People")
 
+    @pytest.mark.parametrize("ends", ["DATE '2020-01-02', day", "born, day"])
+    def test_whole_days_of_spark(self, duck, ends):
+        """DATEDIFF(DAY, a, b), which counts whole days like DuckDB's date_sub."""
+        other = Elsewhere(duck, SPARK)
+        query = f"SELECT COUNT(*) AS n FROM people WHERE DATEDIFF(DAY, {ends}) BETWEEN 0 AND 40"
+        exact = duck.cursor().execute(query.replace("DATEDIFF(DAY", "date_sub('day'")).fetchall()
+        assert [(round(each),) for each in other.sql(query, eps=1e9)["n"]] == exact
+        with pytest.raises(ParameterError, match="datediff of years"):
+            other.sql(query.replace("DAY", "YEAR"))
+
     def test_spark_names_of_aggregates(self, duck):
         other = Elsewhere(duck, SPARK)
         query = "SELECT {} AS m FROM people"

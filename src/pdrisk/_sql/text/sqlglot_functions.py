@@ -157,9 +157,16 @@ class FunctionsOfSqlglot(ABC):
         return Cast(Operation("+", (self.as_date(node.this), call("to_months", months))), "DATE", forgiving=True)
 
     def days_between(self, node: Expression) -> Node:
-        """Spark's DATEDIFF of two dates: days from the second to the first."""
-        self.only(node, "this", "expression")
-        return Operation("-", (self.as_date(node.this), self.as_date(node.expression)))
+        """Spark's DATEDIFF: days from the second date to the first; with DAY, whole days between two times."""
+        self.only(node, "this", "expression", "unit")
+        if (unit := node.args.get("unit")) is None:
+            return Operation("-", (self.as_date(node.this), self.as_date(node.expression)))
+        if (name := str(unit.this).lower()) != "day":  # hours depend on the clock's changes
+            self.refuse(f"DATEDIFF of {name}s")
+        first, last = (
+            each.this if type(each).__name__ == "TsOrDsToDate" else each for each in (node.expression, node.this)
+        )
+        return call("date_sub", Constant(name), self.node(first), self.node(last))
 
     def dated(self, node: Expression) -> Node:
         return self.as_date(node)
