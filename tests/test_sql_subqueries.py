@@ -1,6 +1,7 @@
 # ruff: noqa: E501 - queries as they are written
 """Subqueries of noisy groups, by a key of the SELECT around them or in its IN: each is paid once, before it is used."""
 
+import warnings
 from fractions import Fraction
 
 import duckdb
@@ -122,6 +123,26 @@ def test_missing_keys_are_no_wrong_numbers(query, monkeypatch):
     except ParameterError:
         return  # which is better than another number
     assert found == pytest.approx(exact)
+
+
+@pytest.mark.parametrize(
+    ("query", "warns"),
+    [
+        ("SELECT COUNT(*) FROM visits WHERE x = (SELECT MAX(x) FROM visits)", True),
+        ("SELECT SUM(CASE WHEN x <> (SELECT AVG(x) FROM visits) THEN 1 ELSE 0 END) FROM visits", True),
+        ("SELECT COUNT(*) FROM visits WHERE x = (SELECT x FROM visits ORDER BY x DESC LIMIT 1)", True),
+        ("SELECT COUNT(*) FROM visits WHERE x >= (SELECT AVG(x) FROM visits)", False),
+        (f"SELECT COUNT(*) FROM visits WHERE cid = ({BUSY} ORDER BY COUNT(*) DESC LIMIT 1)", False),
+        (f"SELECT COUNT(*) FROM visits WHERE cid IN ({BUSY})", False),
+        ("SELECT SUM(x) FROM visits v WHERE x > (SELECT AVG(w.x) FROM visits w WHERE w.cid = v.cid)", False),
+        ("SELECT COUNT(*) FROM visits WHERE x = (SELECT MAX(fee) FROM clubs)", False),
+    ],
+)
+def test_equality_with_a_noisy_value_is_doubtful(query, warns):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ask(query)
+    assert any("is compared by =" in str(each.message) for each in caught) is warns
 
 
 def test_groups_of_a_public_table_do_not_depend_on_noisy_ones(monkeypatch):

@@ -44,7 +44,7 @@ from pdrisk._sql.together.merged_answers import is_made_of_several, of_nobody
 from pdrisk._sql.together.nobodys_query import rows_of_nobody
 from pdrisk._sql.together.noisy_table import answer_table
 from pdrisk._sql.together.preview import checked_size, previewed, without_explain
-from pdrisk._sql.together.selected import warn_of_nobodys_groups, warn_of_selected
+from pdrisk._sql.together.selected import warn_of_equality, warn_of_nobodys_groups, warn_of_selected
 from pdrisk._sql.together.several import Share, planned
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 
@@ -329,6 +329,7 @@ def answered(
         check_units([each.query.unit for each in plan.queries])
         warn_of_selected(plan.statements)
         warn_of_nobodys_groups(plan.statements)
+        warn_of_equality(sources.selects, plan.statements)
         if is_preview:
             return previewed(plan.statements, ledger, size)
         last = plan.statements[-1]

@@ -1,4 +1,4 @@
-"""Warnings of statistics over noisy rows: of sums over rows that noisy values chose, and of groups of nobody."""
+"""Warnings of noisy values: of sums over rows that they chose, of groups of nobody, and of equality with them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pdrisk._caller_frame import caller
+from pdrisk._model.nodes import Noisy, Operation, below
 from pdrisk._sql.expressions.windows import SUMS
 from pdrisk._sql.noisy.layers import Layer
 from pdrisk._sql.noisy.uncut import is_noisy
 from pdrisk._sql.select.judged_query import Judged
+from pdrisk._sql.syntax.tree import Select, nodes_of, within
 from pdrisk._sql.together.stacked import GroupedTables, PublicRows, Stacked, Statement, columns_of
 from pdrisk.errors import DoubtfulReleaseWarning, NoisyReleaseWarning
 
-__all__ = ["has_selected", "sums_selected", "warn_of_nobodys_groups", "warn_of_selected"]
+__all__ = ["has_selected", "sums_selected", "warn_of_equality", "warn_of_nobodys_groups", "warn_of_selected"]
 
 SUM: Final = re.compile(rf"(?:{'|'.join(sorted(SUMS))})\(")
 # What a group of nobody does not change, or only where it stands itself.
@@ -45,6 +47,45 @@ def warn_of_nobodys_groups(statements: Sequence[Statement]) -> None:
             DoubtfulReleaseWarning,
             stacklevel=caller()[1],
         )
+
+
+def warn_of_equality(selects: Sequence[Select], statements: Sequence[Statement]) -> None:
+    """Warn, once, of an equality with a noisy number or date, which no record may have.
+
+    Parameters
+    ----------
+    selects : sequence of Select
+        The whole query and its subqueries, as they were read.
+    statements : sequence of Statement
+        Those of the subqueries, by their place, then that of the rest.
+    """
+    nodes = (
+        node for each in selects for inner in within(each) if isinstance(inner, Select) for node in nodes_of(inner)
+    )
+    compared = (
+        each.place
+        for node in nodes
+        for part in below(node)
+        if isinstance(part, Operation) and part.symbol in ("==", "!=")
+        for each in part.parts
+        if isinstance(each, Noisy)
+    )
+    if any(place < len(statements) - 1 and _gives_noisy_value(statements[place]) for place in compared):
+        warnings.warn(
+            "a noisy number or date is compared by =, as in x = (SELECT MAX(x) ...): no record may have exactly that "
+            "value, or others than meant. Compare by <, > or BETWEEN, or write the value that you mean.",
+            DoubtfulReleaseWarning,
+            stacklevel=caller()[1],
+        )
+
+
+def _gives_noisy_value(statement: Statement) -> bool:
+    """Whether the first column of a statement is computed of noisy values, not a key."""
+    value = columns_of(statement)[0]
+    if not isinstance(statement, Judged):
+        return bool(value.uncut)
+    drawn = frozenset(f"{letter}{at}" for at in range(len(statement.query.lines)) for letter in "vu")
+    return bool(value.uncut) or is_noisy([value.sql], drawn)
 
 
 def _counts_groups(statement: Statement) -> bool:
