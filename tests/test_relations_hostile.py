@@ -61,7 +61,7 @@ ON = {  # what joins patients p with stays s, and why it does not
     "the same constant": ("p.pid = 1 AND s.pid = 1", NOT_ON_PEOPLE),
     "a truth of it": ("(p.pid = s.pid) = (p.age > 1)", NOT_ON_PEOPLE),
     "is true": ("(p.pid = s.pid) IS NOT NULL", NOT_ON_PEOPLE),
-    "a subquery": ("p.pid = (SELECT s.pid)", "unknown column"),
+    "a subquery": ("p.pid = (SELECT s.pid)", "around the subquery"),
 }
 FROM = {
     "a comma": (f"{P}, {S}", NOT_ON_PEOPLE),
@@ -251,7 +251,7 @@ WHERE = {  # of patients p
         "a scalar of rows": "age > (SELECT days FROM stays)",
     },
     "around the subquery": {
-        "a correlated scalar": "age > (SELECT MAX(days) FROM stays s WHERE s.pid = p.pid)",
+        "a correlated scalar": "age > (SELECT MAX(days) FROM stays s WHERE s.pid < p.pid)",
     },
     DEPENDS: {
         "distinct of others": "p.pid IN (SELECT DISTINCT partner FROM stays)",

@@ -346,10 +346,9 @@ REFUSED = [
         "EXISTS asks",
     ),
     (
-        "SELECT COUNT(*) FROM patients p WHERE age > (SELECT AVG(days) FROM stays s WHERE s.pid = p.pid)",
+        "SELECT COUNT(*) FROM patients p WHERE age > (SELECT AVG(days) FROM stays s WHERE s.pid <= p.pid)",
         "around the subquery",
     ),
-    ("SELECT COUNT(*) FROM patients WHERE age IN (SELECT AVG(age) FROM patients)", "group by pid"),
     ("SELECT COUNT(*) FROM patients JOIN (SELECT COUNT(*) AS pid FROM stays) s USING (pid)", "group by pid"),
     ("SELECT pid FROM stays UNION ALL SELECT pid FROM patients", "neither aggregated"),
     ("SELECT * FROM (SELECT COUNT(*) AS n FROM stays) WHERE n IN (SELECT days FROM stays)", "over noisy values"),

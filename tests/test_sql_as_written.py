@@ -323,7 +323,7 @@ REFUSED = {
     "SELECT age, COUNT(*) FROM staff WHERE age BETWEEN 0 AND 1000000000 GROUP BY age": NEEDS_LIST,
     "SELECT region, COUNT(*) FILTER (WHERE region IN ('north')) FROM staff GROUP BY region": NEEDS_LIST,
     "SELECT region, COUNT(*) FROM staff WHERE region = 'a' AND region = 'b' GROUP BY region": "leaves none of the public",
-    "SELECT upper(region), COUNT(*) FROM staff WHERE region IN ('north') GROUP BY upper(region)": NEEDS_LIST,
+    "SELECT upper(region), COUNT(*) FROM staff WHERE region > 'north' GROUP BY upper(region)": NEEDS_LIST,
     "SELECT DISTINCT region FROM staff": NEEDS_LIST,
     "SELECT DISTINCT region, COUNT(*) FROM staff GROUP BY region": NEEDS_LIST,
     # aggregates

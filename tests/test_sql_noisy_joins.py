@@ -206,7 +206,6 @@ class TestRefused:
             (f"WITH {N} SELECT n FROM n AS a(b, c, d) JOIN names ON true", "FROM names 3 columns"),
             (f"WITH {N} SELECT name, SUM(n) FROM n JOIN names USING (region) GROUP BY ROLLUP (name)", "ROLLUP"),
             (f"WITH {N} SELECT m FROM n, (SELECT HISTOGRAM(region) AS m FROM people)", "'m' holds maps"),
-            (f"WITH {N} SELECT n FROM n JOIN names USING (region) WHERE region IN (SELECT region FROM n)", "SEMI JOIN"),
         ],
     )
     def test_before_payment(self, query, why, book):

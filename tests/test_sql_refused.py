@@ -71,7 +71,8 @@ STATEMENTS = {
 FROM = {
     "SELECT COUNT(*)": "there is no FROM: ask a table, view, frame or Parquet file",
     "SELECT COUNT(*) FROM (VALUES (1)) AS v": "there is no FROM",
-    "SELECT COUNT(*) FROM range(5)": ONE_FUNCTION,
+    "SELECT COUNT(*) FROM range(5)": "there is no FROM",
+    "SELECT COUNT(*) FROM range(age)": ONE_FUNCTION,
     "SELECT COUNT(*) FROM read_csv('people.csv')": ONE_FUNCTION,
     "SELECT COUNT(*) FROM read_text('/etc/passwd')": ONE_FUNCTION,
     "SELECT COUNT(*) FROM read_parquet(['a.parquet', 'b.parquet'])": ONE_FUNCTION,
@@ -134,7 +135,7 @@ VIEWS = {
     "volatile": "random() differs from record to record and from run to run",
     "daily": "current_date changes with the clock",
     "over_grouped": f"GROUP BY in a subquery, CTE or view {DEPENDS}",
-    "series": ONE_FUNCTION,
+    "series": "there is no FROM",
     "constants": "there is no FROM",
 }
 # Written out, these are SELECTs over noisy values: what is missing is what they would need without the outer one.

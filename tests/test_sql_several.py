@@ -399,7 +399,7 @@ class TestGroupingSets:
 
 HOSTILE = """
 SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM read_csv('/etc/passwd'))
-SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(x) FROM range(5) r(x))
+SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(x) FROM range((SELECT COUNT(*) FROM people)) r(x))
 SELECT (SELECT COUNT(*) FROM people), age FROM people
 SELECT COUNT(*) FROM people p, (SELECT AVG(age) AS a FROM people) q WHERE p.age > q.a
 SELECT COUNT(*) FROM people WHERE id = (SELECT MAX(id) FROM people WHERE age = (SELECT MAX(age) FROM people p2 WHERE p2.id <= people.id))

@@ -236,6 +236,7 @@ def tell(sources: Sources, bounds: object, people: PeopleAsked) -> None:
     sources.stated = stated if isinstance(stated, Mapping) else {}
     sources.owner_of = partial(owners_of_table, people) if people.knows_people else None
     sources.links = people.links
+    sources.several = True  # until it is known how many tables a SELECT reads
     if sources.judged_for != (people, bounds):
         sources.judged_for = people, bounds
         sources.relations.clear()

@@ -27,8 +27,8 @@ __all__ = ["listed_groups"]
 
 def listed_groups(answers: Answers, keys: object, conditions: Sequence[Condition], counted: str) -> Groups | None:
     """The groups with their keys."""
-    lists = {lowered(str(name)): own for name, own in keys.items()} if isinstance(keys, Mapping) else {}
     passed = [name for name in keys if isinstance(name, str)] if isinstance(keys, Mapping) else []
+    lists = {lowered(name): keys[name] for name in passed} if isinstance(keys, Mapping) else {}
     if len(set(map(lowered, passed))) < len(passed):
         raise ParameterError("keys= names a group twice, in other capitals: list its keys in one place.")
     if isinstance(keys, Mapping):
