@@ -176,9 +176,10 @@ QUESTIONS = {
     "median, Laplace": Question(grouped("median", "x", mechanism="laplace", **ONE), ALONE, "laplace"),
     "weighted mean": Question(grouped("mean", "x", **WEIGHTED), ALONE, "weighted_two_sums"),
     "weighted variance": Question(grouped("var", "x", ddof=0, **WEIGHTED), ABOVE, "weighted_bernstein"),
-    "weighted median": Question(grouped("median", "x", **WEIGHTED), above(*[2.0] * 16), "weighted_exponential"),
+    # Of numbers that are not round, which are as likely as their neighbours before anything is read.
+    "weighted median": Question(grouped("median", "x", **WEIGHTED), above(*[2.3457] * 16), "weighted_exponential"),
     "weighted median, interval": Question(
-        grouped("median", "x", interval=True, **WEIGHTED), above(*[LO] * 8, *[5.0] * 16),
+        grouped("median", "x", interval=True, **WEIGHTED), above(*[0.1234] * 8, *[5.4321] * 16),
         "weighted_exponential_interval",
     ),
     "sampling error": Question(drawn("noisy_moments", SecondMoments(), (-HI, HI)), ALONE, "noisy_moments"),
