@@ -182,26 +182,37 @@ def test_bounds_and_step_alone_decide():
         assert mechanism.measure == Measure(100_001, 0, heaps=(100, 1000, 10_000))
 
 
-@pytest.mark.parametrize("eps", ["1/2", "2", "6"])
-def test_losses_among_round_numbers_by_brute_force(eps):
+@pytest.mark.parametrize(
+    ("statistic", "least", "eps"),
+    [
+        (Median(whole=True), -40, "1/2"),
+        (Median(whole=True), -40, "2"),
+        (Quantile(0.8, whole=True), 0, "5"),
+        (Quantile(0.2, whole=True), -119, "5"),
+    ],
+    ids=str,
+)
+def test_losses_among_round_numbers_by_brute_force(statistic, least, eps):
     """Never above what is told, and not far below it, wherever the rank lies in a gap with light and heavy points."""
-    mechanism = Exponential(Median(whole=True), Universe(-40.0, 79.0), Fraction(eps))
+    mechanism = Exponential(statistic, Universe(float(least), least + 119.0), Fraction(eps))
     measure, points = mechanism.measure, np.arange(120)
     assert measure.heaps == (10,)
     logs_of_places, table = np.log(places(measure)), np.log(np.array(mechanism.weights.shares))
 
     def logs(records):
-        own = np.array(records, dtype=np.int64) + 40
+        own = np.array(records, dtype=np.int64) - least
         less, up_to = (own < points[:, None]).sum(axis=1), (own <= points[:, None]).sum(axis=1)
         score, weights = mechanism.score, mechanism.weights
         mass = table[weights.index(score.of(less, up_to, score.target(np.array(len(own)))))] + logs_of_places
         return mass - np.log(np.exp(mass).sum())
 
     rng = np.random.default_rng(8)
-    for n, lie in [(0, 80), (1, 80), (2, 80), (5, 80), (40, 80), (12, 30), (7, 30)]:
-        records = np.sort(rng.integers(-40, 80, n) if lie == 80 else rng.choice([-38, 71], n)).tolist()
-        added = max(np.abs(logs(records) - logs([*records, c])).max() for c in range(-40, 80))
-        removed = [np.abs(logs(records) - logs(records[:at] + records[at + 1 :])).max() for at in range(n)]
+    inside = [[32, 62], [90, 95], [57, 87], [24, 29]]  # where the largest loss is inside a gap
+    places_of = [*inside, *(rng.integers(0, 120, n) for n in (0, 1, 2, 5, 40))]
+    for each in [*places_of, rng.choice([2, 111], 12), rng.choice([2, 111], 7)]:
+        records = np.sort(np.array(each, dtype=np.int64) + least).tolist()
+        added = max(np.abs(logs(records) - logs([*records, c])).max() for c in range(least, least + 120))
+        removed = [np.abs(logs(records) - logs(records[:at] + records[at + 1 :])).max() for at in range(len(records))]
         summary = summarised(mechanism, [records])
         loss, exact = mechanism.loss(summary)[0], max([added, *removed])
         assert exact - 1e-12 <= loss <= min(float(Fraction(eps)), exact + 0.2)
