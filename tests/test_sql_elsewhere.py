@@ -775,7 +775,8 @@ def test_numbers_are_written_as_postgres_writes_them(postgres_server, pattern):
     sql = number_by_pattern(Expression("x", NUMBER, "DOUBLE"), pattern).sql
     for value in WRITTEN:
         wanted = postgres_server.execute(f"SELECT to_char(CAST(%s AS numeric), '{pattern}')", [value]).fetchone()
-        assert duckdb.execute(f"SELECT {sql} FROM (SELECT CAST(? AS DOUBLE) AS x)", [value]).fetchone() == wanted
+        found = duckdb.connect().execute(f"SELECT {sql} FROM (SELECT CAST(? AS DOUBLE) AS x)", [value])
+        assert found.fetchone() == wanted
 
 
 @pytest.mark.parametrize("pattern", ["9D9", "9G999", "S99", "99PR", "9EEEE", "L9", "99V9", "99,99", "0,009", "FM9.9"])
