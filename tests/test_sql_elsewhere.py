@@ -465,6 +465,47 @@ class TestDialects:
             )  # fmt: skip
             pd.testing.assert_frame_equal(not_drawn(found), not_drawn(wanted), rtol=1e-12)
 
+    def test_noisy_values_of_32_bits(self, duck):
+        found = Elsewhere(duck, SPARK).sql(
+            "SELECT CAST(CAST(COUNT(*) / 7 AS FLOAT) AS STRING) AS t FROM people",
+            eps=1e9, curator=False, risk_columns=False,
+        )  # fmt: skip
+        assert found["t"].item() == duck.execute("SELECT (COUNT(*) / 7)::FLOAT::VARCHAR FROM people").fetchone()[0]
+        other = Elsewhere(duck, SPARK)
+        with pytest.raises(ParameterError, match="a cast to FLOAT is computed of records"):
+            other.sql("SELECT COUNT(*) FROM people WHERE CAST(income AS FLOAT) < 3")
+        assert not other.sent
+
+    def test_spark_series(self, duck):
+        """Rows of EXPLODE are public; dates are dates, whatever DuckDB's series holds."""
+        days = "explode(sequence(DATE '2020-01-15', DATE '2020-04-15', INTERVAL 1 MONTH)) AS d"
+        found = Elsewhere(duck, SPARK).sql(
+            f"SELECT s.d, COUNT(p.pid) AS c FROM (SELECT {days}) s LEFT JOIN people p ON p.day = s.d GROUP BY s.d",
+            eps=1e9, curator=False, risk_columns=False, person="pid", rows=20,
+        )  # fmt: skip
+        wanted = duck.sql(
+            "SELECT day, COUNT(pid) FROM people WHERE day IN ('2020-01-15', '2020-02-15', '2020-03-15', '2020-04-15') "
+            "GROUP BY day ORDER BY day"
+        ).df()
+        assert found.to_numpy().tolist() == wanted.to_numpy().tolist()
+
+    @pytest.mark.parametrize(
+        ("language", "query", "said"),
+        [
+            (SPARK, "SELECT COUNT(*) FROM (SELECT pid, explode(sequence(1, age)) AS x FROM people)", "several records"),
+            (SPARK, "SELECT COUNT(*) FROM (SELECT explode(array(1, 2)) AS x) s JOIN people ON age = x", "of an array"),
+            (SPARK, "SELECT COUNT(*) FROM (SELECT explode(sequence(DATE '2020-01-31', DATE '2020-05-31', INTERVAL 1 "
+             "MONTH)) AS d) s JOIN people ON day = d", "after the 28th"),
+            (POSTGRES, "SELECT COUNT(*) FROM generate_series(DATE '2020-01-01', DATE '2020-01-05', INTERVAL '1 day') "
+             "AS s (d) JOIN people ON day = d", "does not read this"),  # of times with a zone there
+        ],
+    )  # fmt: skip
+    def test_series_that_mean_something_else(self, duck, language, query, said):
+        other = Elsewhere(duck, language)
+        with pytest.raises(ParameterError, match=said):
+            other.sql(query)
+        assert not other.sent
+
 
 class TestParameters:
     """Values of parameters stand in the query as constants do, whichever way the language writes them."""

@@ -357,6 +357,15 @@ def test_on_spark(duck):
         pd.testing.assert_frame_equal(not_drawn(found), not_drawn(wanted), rtol=1e-12)
     again = data.sql(C18, eps=1, keys=["ZH", "BE"], groups=1, curator=True)
     assert again["n_n"].tolist() == pdrisk.sql(C18, duck, curator=True, **options_of(C18))["n_n"][:2].tolist()
+    days = "explode(sequence(DATE '1930-02-03', DATE '1999-02-03', INTERVAL 12 MONTH)) AS d"
+    query = (
+        f"SELECT s.d, {{}} AS n FROM (SELECT {days}) s LEFT JOIN patients p ON p.born = s.d GROUP BY s.d ORDER BY s.d"
+    )
+    quotient = "CAST(COUNT(p.pid) / 7 AS FLOAT)"
+    found = pdrisk.sql(query.format(quotient), spark, eps=1e9, person="pid", rows=1)
+    wanted = spark.sql(query.format(quotient)).toPandas()
+    assert found["d"].astype(str).tolist() == wanted["d"].astype(str).tolist()
+    assert found["n"].tolist() == wanted["n"].tolist()
     assert {each.name for each in spark.catalog.listTables()} == before
     spark.stop()
 

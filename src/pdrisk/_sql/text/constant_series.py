@@ -12,7 +12,7 @@ from pdrisk._sql.syntax.pieces import written_constant
 from pdrisk._sql.syntax.tree import MOST_VALUES, Nothing, Select, Star, Subquery, values_of
 from pdrisk.errors import ParameterError
 
-__all__ = ["series_in_from", "with_series"]
+__all__ = ["is_day", "series_in_from", "with_series"]
 
 SERIES: Final = ("range", "generate_series")
 TYPES: Final = ("DATE", "TIMESTAMP", "INTERVAL", "INTEGER", "BIGINT", "DOUBLE")
@@ -65,11 +65,18 @@ def with_series(select: Select) -> Select:
     return replace(select, items=tuple(items), source=source)
 
 
+def is_day(node: Node) -> bool:
+    """Whether a node is a date that is written out, without a time."""
+    return isinstance(node, Constant) and type(node.value) is datetime.date
+
+
 def _written(node: Node) -> str | None:
     """SQL of a constant of the text; None of anything else."""
     match node:
         case Constant(value, None) if isinstance(value, int | str) and not isinstance(value, bool):
             return written_constant(value)
+        case Constant(value, None) if is_day(node):
+            return f"CAST({written_constant(str(value))} AS DATE)"
         case Cast(operand, to) if to in TYPES:
             written = _written(operand)
             return None if written is None else f"CAST({written} AS {to})"

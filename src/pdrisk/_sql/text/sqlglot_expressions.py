@@ -115,6 +115,7 @@ class ExpressionsOfSqlglot(FunctionsOfSqlglot):
             "Concat": self.joined_text, "Pad": self.padded, "Interval": self.interval, "TimeToStr": self.written_time,
             "DateTrunc": self.truncated, "DayOfWeek": self.weekday, "TsOrDsAdd": self.days_later,
             "AddMonths": self.months_later, "DateDiff": self.days_between, "TsOrDsToDate": self.dated,
+            "Explode": self.series_of_rows,
             "LastDay": self.last_day, **dict.fromkeys(OF_TEXT, self.of_text),
             **dict.fromkeys(OF_TWO_NUMBERS, self.of_two_numbers),
             "WithinGroup": self.percentile, "Filter": self.filtered, "Anonymous": self.named, "Array": self.listed,

@@ -11,6 +11,7 @@ from pdrisk._model.nodes import Call, Cast, Constant, Node, Operation
 from pdrisk._sql.expressions.judged_expressions import TRUNCATED
 from pdrisk._sql.expressions.number_patterns import NUMBER_PATTERN
 from pdrisk._sql.syntax.languages import POSTGRES, Language
+from pdrisk._sql.text.constant_series import is_day
 from pdrisk._sql.text.sqlglot_fractions import Types, fractional_names, is_fractional
 from pdrisk._sql.text.sqlglot_names import (
     ENDS,
@@ -26,6 +27,7 @@ __all__ = ["Expression", "FunctionsOfSqlglot", "call"]
 
 Expression = Any  # a node of sqlglot, which is imported where a query is read
 FORMAT: Final = re.compile(r"(%[YmdHMj]|[-/:. ])+")
+EVERY_MONTH: Final = 28  # days; DuckDB goes on from a day that was cut to the end of a month
 NAMED: Final = {"make_date": "make_date", "octet_length": "strlen"}
 
 
@@ -82,8 +84,8 @@ class FunctionsOfSqlglot(ABC):
         """DuckDB's name of a type."""
         name = getattr(node.this, "name", str(node.this))
         written = TYPES.get(name)
-        if name == "FLOAT":
-            written = "DOUBLE" if self.language is POSTGRES else None
+        if name == "FLOAT":  # of 32 bits in Spark, as in DuckDB
+            written = "DOUBLE" if self.language is POSTGRES else "FLOAT"
         if written is None:
             self.refuse("Cast")
         sizes = [str(each.this.this) for each in node.expressions]
@@ -188,6 +190,20 @@ class FunctionsOfSqlglot(ABC):
         if type(how).__name__ != "Literal" or not FORMAT.fullmatch(str(how.this)):
             self.refuse("TimeToStr")
         return call("strftime", self.node(value), Constant(str(how.this)))
+
+    def series_of_rows(self, node: Expression) -> Node:
+        """Spark's EXPLODE of a SEQUENCE, which DuckDB has as UNNEST; a series of dates there holds times."""
+        self.only(node, "this")
+        if type(node.this).__name__ != "GenerateSeries" or self.language is POSTGRES:
+            self.refuse(node)
+        first, last, *steps = self.fields(node.this, "start", "end", "step")
+        if not isinstance(first, Constant) or not is_day(first):
+            return call("unnest", call("generate_series", first, last, *steps))
+        step = steps[0] if steps else call("to_days", Constant(1))
+        by_days = isinstance(step, Call) and step.name in ("to_days", "to_weeks")
+        if not by_days and first.value.day > EVERY_MONTH:
+            self.refuse("Series of months")
+        return Cast(call("unnest", call("generate_series", first, last, step)), "DATE", forgiving=True)
 
     # Numbers
 

@@ -77,7 +77,10 @@ ADVICE = {
     "Like": "LIKE with a pattern that is not written out, or has a backslash",
     "Extract": "this part of a time, on which engines do not agree: ask for year, quarter, month, week, day, doy, hour "
     "or minute",
-    "Cast": "a cast to this type: write DOUBLE PRECISION, NUMERIC(p, s), INT, BIGINT, TEXT, DATE, TIMESTAMP or BOOLEAN",
+    "Cast": "a cast to this type: write DOUBLE PRECISION, NUMERIC(p, s), INT, BIGINT, TEXT, DATE, TIMESTAMP or "
+    "BOOLEAN; for Spark DOUBLE, STRING and TIMESTAMP_NTZ",
+    "Explode": "rows of an array: explode(sequence(1, 9)) takes constants, whole numbers or dates",
+    "Series of months": "a sequence of months or years from a day after the 28th: begin on one that every month has",
     "TimeToStr": "a time written out in this form: write years, months, days, hours and minutes alone",
     "Number by a pattern": "TO_CHAR of a number by this pattern: write 9, 0, commas between thousands, a point and FM "
     "alone",

@@ -32,7 +32,7 @@ from pdrisk._sql.syntax.tree import (
     union_of,
     values_of,
 )
-from pdrisk._sql.text.constant_series import series_in_from
+from pdrisk._sql.text.constant_series import is_day, series_in_from, with_series
 from pdrisk._sql.text.scalars import Scalars
 from pdrisk._sql.text.sqlglot_expressions import PLACE, Expression, ExpressionsOfSqlglot
 from pdrisk._sql.text.sqlglot_fractions import Types
@@ -210,6 +210,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
             items, source, where=where, members=members, groups=groups, sets=sets,
             having=self.under(args.get("having")), distinct=distinct is not None and not by, **self.modifiers(node),
         )  # fmt: skip
+        found = with_series(found)
         return first_rows(found, by) if by else found
 
     def where(self, node: Expression | None) -> tuple[Node | None, tuple[Membership, ...]]:
@@ -331,7 +332,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
         """PostgreSQL's generate_series of constants; of dates it gives times with a zone."""
         call = self.only(self.only(node, "this", "alias").this, "start", "end", "step")
         ends = [self.node(call.args[each]) for each in ("start", "end", "step") if call.args.get(each) is not None]
-        has_dates = any(isinstance(each, Cast) and each.to == "DATE" for each in ends)
+        has_dates = any(is_day(each) or (isinstance(each, Cast) and each.to == "DATE") for each in ends)
         if not has_dates and self.language is POSTGRES:
             found = series_in_from(Call("generate_series", tuple(ends)), name, columns or ((name,) if name else ()))
             if found is not None:
@@ -360,7 +361,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
             self.only(star)
             table = "" if star is node else self.name(self.only(node, "this", "table").args["table"])
             return Star(table), ""
-        return self.node(node), ""
+        return self.node(node), "col" if type(node).__name__ == "Explode" else ""
 
 
 def _together(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
