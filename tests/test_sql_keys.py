@@ -213,6 +213,13 @@ class TestOfListedColumns:
         )  # fmt: skip
         assert own["odd"].tolist() == [1, 5]
 
+    def test_what_is_no_number_is_one_missing_group(self):
+        frame = self.rows()
+        query = "SELECT ln(n - 2) AS g, COUNT(*) AS k FROM frame GROUP BY g"
+        answer = pdrisk.sql(query, eps=1, keys={"n": LISTED["n"]}, frame=frame)
+        assert [None if pd.isna(each) else each for each in answer["g"]] == [None, -np.inf, 0.0]
+        assert answer["k"].tolist() == [sum(frame["n"] < 2), sum(frame["n"] == 2), sum(frame["n"] == 3)]
+
     @pytest.mark.parametrize(
         ("by", "how"), [("n % ?", {"params": [2]}), ("n + q", {}), ("q", {}), ("n + random()", {})]
     )

@@ -67,6 +67,7 @@ QUERIES = {
     "IN of a join": ("SELECT COUNT(*) AS n FROM visits v, clubs c WHERE v.cid = c.cid AND name IN (SELECT name FROM visits JOIN clubs USING (cid) GROUP BY name HAVING SUM(x) > 80)", 2),
     "IN beside public rows": (f"SELECT name FROM clubs WHERE cid IN ({BUSY}) AND zone IN (SELECT zone FROM zones) ORDER BY name", 1),
     "IN in a subquery": (f"SELECT COUNT(*) AS n FROM visits WHERE x > (SELECT AVG(x) + 0.01 FROM visits WHERE cid IN ({BUSY}))", 3),
+    "groups by one of public rows": ("SELECT (SELECT MAX(stock) FROM shelves s WHERE s.cid = c.cid) AS z, COUNT(*) AS n FROM visits v JOIN clubs c ON v.cid = c.cid GROUP BY z ORDER BY z", 1),
     "all of it": ("SELECT town FROM zones WHERE zone IN (SELECT zone FROM clubs WHERE cid IN (SELECT cid FROM shelves) AND fee > (SELECT COUNT(*) FROM visits v WHERE v.cid = clubs.cid)) ORDER BY 1", 1),
 }  # fmt: skip
 OF_SERIES = {"of a series", "groups of a series", "days"}  # which PostgreSQL writes in another way

@@ -98,6 +98,7 @@ def _rows(
         return None
     finally:
         bench.close()
+    values = [tuple(None if key != key else key for key in row) for row in values]  # NaN is missing
     listed = [set(each) for each in lists]
     return list(dict.fromkeys(
         row for row, of in zip(values, keys, strict=True)

@@ -79,7 +79,7 @@ def over_nobody(source: Source, read: Sequence[Node]) -> str:
 
 def most_alike(public: Source, nodes: Sequence[Node]) -> int:
     """Largest number of a public table's rows that are equal in these expressions, counted where they are."""
-    table, rows = compiled(public, nodes or [Column(next(iter(public.columns)))])  # SELECT takes one column at least
+    table, rows = compiled(public, nodes)
     groups = [_compared(rows, each) for each in nodes]
     where = f" WHERE {' AND '.join(f'{each} IS NOT NULL' for each in groups)}" if groups else ""
     by = f" GROUP BY {', '.join(groups)}" if groups else ""

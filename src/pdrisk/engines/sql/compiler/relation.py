@@ -36,6 +36,7 @@ from pdrisk.errors import ParameterError
 
 __all__ = ["Place", "written"]
 
+NO_COLUMN = ("1 AS one",)  # of rows that are counted alone: SELECT takes a column at least
 COUNTS = (0, 2**40)
 MOST_SQUARED = 1e150  # farther numbers are moved there, so that no spread overflows
 SPREADS = {"var_samp": "var_samp", "variance": "var_samp", "var_pop": "var_pop", "stddev": "stddev_samp",
@@ -98,7 +99,7 @@ class _Compiler:
             made.add(label, node)
         kept = [rows.condition(node) for node in relation.where] + [rows.present(label) for label in relation.known]
         where = f" WHERE {' AND '.join(kept)}" if kept else ""
-        return f"(SELECT {', '.join(made.listed or ['1 AS one'])} FROM {below}{where}) AS selected_rows", made.rows()
+        return f"(SELECT {', '.join(made.listed or NO_COLUMN)} FROM {below}{where}) AS selected_rows", made.rows()
 
     @source.register
     def _(self, relation: Joined) -> tuple[str, RowSQL]:
@@ -134,7 +135,9 @@ class _Compiler:
                 for (sql, _), own in zip(columns, listed, strict=True):
                     own.append(f"{sql} AS e{name}")
                 exact[label] = replace(columns[0][1], name=f"e{name}", exact=f"e{name}")
-        selects = (f"SELECT {', '.join(own)} FROM {below}" for own, (below, _) in zip(listed, parts, strict=True))
+        selects = (
+            f"SELECT {', '.join(own or NO_COLUMN)} FROM {below}" for own, (below, _) in zip(listed, parts, strict=True)
+        )
         return f"({' UNION ALL '.join(selects)}) AS united_rows", RowSQL({}, {}, (), self.dialect, known, exact)
 
     @source.register
