@@ -241,6 +241,32 @@ class TestTwoWays:
         alone = self.asked("SELECT COUNT(*) AS n FROM o JOIN l ON ok = lk", tables, eps=1, rows=2)
         assert "rows of one person" not in " ".join(pdrisk.explain(alone, "publication").split())
 
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "SELECT COUNT(*) AS n FROM (SELECT mk, MAX(p) AS p FROM m GROUP BY mk) q",
+            "SELECT COUNT(*) AS n FROM (SELECT DISTINCT mk FROM m) q",
+            "SELECT COUNT(*) AS n FROM (SELECT ROW_NUMBER() OVER (PARTITION BY mk ORDER BY p) AS r "
+            "FROM m) q WHERE r = 1",
+        ],
+    )  # fmt: skip
+    def test_rows_whose_further_link_is_missing_are_no_group_of_each_person(self, query):
+        """SQL puts them in one group, which is of many people; they are left out, and texts say so."""
+        c = pd.DataFrame({"pid": range(20)})
+        o = pd.DataFrame({"ok": range(30), "cid": [at % 20 for at in range(30)]})
+        m = pd.DataFrame({"who": [at % 20 for at in range(60)], "p": 1.0})
+        m["mk"] = pd.array([None if at % 7 == 0 else at % 20 for at in range(60)], dtype="Int64")
+        found = self.asked(query, {"c": c, "o": o, "m": m}, eps=1e6, rows=9)
+        con = duckdb.connect()
+        con.register("m", m)
+        exact = con.execute(query.replace("FROM m", "FROM (SELECT * FROM m WHERE mk IS NOT NULL) m")).fetchone()
+        assert tuple(found["n"]) == exact < con.execute(query).fetchone()
+        assert '("mk" IS NOT NULL)' in " ".join(pdrisk.explain(found, "publication").split())
+        by_both = query.replace("DISTINCT mk", "DISTINCT mk, who").replace("BY mk", "BY mk, who")
+        both = self.asked(by_both, {"c": c, "o": o, "m": m}, eps=1e6, rows=9)
+        assert tuple(both["n"]) == con.execute(by_both).fetchone()
+        assert "IS NOT NULL" not in " ".join(pdrisk.explain(both, "publication").split())
+
     def test_foreign_keys_as_the_catalog_has_them(self):
         con = duckdb.connect()
         con.execute(
@@ -248,9 +274,10 @@ class TestTwoWays:
             "CREATE TABLE stay (sid INT PRIMARY KEY, pid INT REFERENCES patient (pid)); "
             "CREATE TABLE kind (kid INT PRIMARY KEY); "
             "CREATE TABLE event (pid INT REFERENCES patient (pid), sid INT REFERENCES stay (sid), kid INT REFERENCES "
-            "kind (kid)); INSERT INTO patient SELECT range FROM range(9); INSERT INTO kind VALUES (1); "
+            "kind (kid), type INT REFERENCES kind (kid)); INSERT INTO patient SELECT range FROM range(9); "
+            "INSERT INTO kind VALUES (1); "
             "INSERT INTO stay SELECT range + 20, range % 9 FROM range(30); "
-            "INSERT INTO event SELECT s.pid, s.sid, 1 FROM stay AS s, range(3)"
+            "INSERT INTO event SELECT s.pid, s.sid, 1, 1 FROM stay AS s, range(3)"
         )
         links = pdrisk.schema_from(con).links
         query = "SELECT COUNT(*) AS n FROM event AS e JOIN stay AS s ON e.sid = s.sid"

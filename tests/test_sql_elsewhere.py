@@ -1,5 +1,6 @@
 """SELECTs of tables that another engine than DuckDB has: the answers of DuckDB, in that engine's dialect, or none."""
 
+import datetime
 import math
 import sys
 import time
@@ -8,6 +9,7 @@ from functools import partial
 from types import MappingProxyType
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -450,8 +452,27 @@ class TestDialects:
         query = f"SELECT COUNT(*) AS n FROM people WHERE DATEDIFF(DAY, {ends}) BETWEEN 0 AND 40"
         exact = duck.cursor().execute(query.replace("DATEDIFF(DAY", "date_sub('day'")).fetchall()
         assert [(round(each),) for each in other.sql(query, eps=1e9)["n"]] == exact
-        with pytest.raises(ParameterError, match="datediff of years"):
-            other.sql(query.replace("DAY", "YEAR"))
+        with pytest.raises(ParameterError, match="datediff of microseconds"):
+            other.sql(query.replace("DAY", "MICROSECOND"))
+
+    @pytest.mark.parametrize("unit", ["YEAR", "QUARTER", "MONTH", "WEEK", "HOUR", "MINUTE"])
+    def test_whole_units_of_spark(self, unit):
+        """As `java.time.LocalDateTime.until` counts them, also from the ends of months, backwards and within a day."""
+        draw = np.random.default_rng(len(unit))
+        days = pd.to_datetime("2019-01-26") + pd.to_timedelta(draw.integers(0, 900, 400), unit="D")
+        times = pd.DataFrame({"a": days, "b": days[draw.permutation(400)]})
+        hours = draw.integers(0, 24, (400, 2)) * draw.integers(0, 2, (400, 2))
+        times += pd.DataFrame(hours, columns=["a", "b"]).apply(pd.to_timedelta, unit="h")
+        times.loc[::7, "a"] = times["a"].dt.normalize() + pd.offsets.MonthEnd(0)
+        exact = [whole_units(unit, *each) for each in times.itertuples(index=False)]
+        con = duckdb.connect()
+        con.register("times", times)
+        con.execute("CREATE TABLE t AS SELECT CAST(a AS TIMESTAMP) AS a, CAST(b AS TIMESTAMP) AS b FROM times")
+        other = Elsewhere(con, SPARK, {"t": {"a": "TIMESTAMP", "b": "TIMESTAMP"}})
+        for name in ("DATEDIFF", "TIMESTAMPDIFF"):
+            for most in (-3, 0, 2, 15):
+                query = f"SELECT COUNT(*) AS n FROM t WHERE {name}({unit}, a, b) <= {most}"
+                assert round(other.sql(query, eps=1e9)["n"].item()) == sum(each <= most for each in exact)
 
     def test_spark_names_of_aggregates(self, duck):
         other = Elsewhere(duck, SPARK)
@@ -505,6 +526,21 @@ class TestDialects:
         with pytest.raises(ParameterError, match=said):
             other.sql(query)
         assert not other.sent
+
+
+def whole_units(unit, a, b):
+    """`java.time.LocalDateTime.until`, by its definition."""
+    if unit in ("HOUR", "MINUTE"):
+        return int((b - a) / pd.Timedelta(1, unit[0].lower().replace("m", "min")))
+    first, last = a.date(), b.date()
+    if last > first and b.time() < a.time():
+        last -= datetime.timedelta(1)
+    elif last < first and b.time() > a.time():
+        last += datetime.timedelta(1)
+    if unit == "WEEK":
+        return int((last - first).days / 7)
+    packed = [(each.year * 12 + each.month) * 32 + each.day for each in (first, last)]
+    return int(int((packed[1] - packed[0]) / 32) / {"MONTH": 1, "QUARTER": 3, "YEAR": 12}[unit])
 
 
 class TestParameters:

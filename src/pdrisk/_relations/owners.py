@@ -78,6 +78,15 @@ class Owners:
         ways = [self.key, *(each.columns for each in self.links)] if self.key else []
         return any(set(way) <= set(columns) for way in ways)
 
+    def unknown_among(self, columns: Collection[str]) -> tuple[str, ...]:
+        """Those of these columns that tell a person where they are known, and may be missing: of no link that decides.
+
+        All rows in which they are missing would be one group, of many people.
+        """
+        ways = [each for each in self.links if set(each.columns) <= set(columns)]
+        is_known = set(self.key) <= set(columns) or any(each.is_link and each.decides for each in ways)
+        return () if is_known or not ways else ways[0].columns
+
     def times(self, factor: int | None, factors: Sequence[str] = (), *, is_proven: bool = False) -> Owners:
         """The owners if each row occurs so many times; None: unknown. For people, ``factors`` make this number."""
         if factor == 1:

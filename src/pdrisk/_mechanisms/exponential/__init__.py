@@ -26,15 +26,24 @@ from pdrisk._mechanisms.exponential.weights import Score, Weights
 from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 
-__all__ = ["LARGEST_DENOMINATOR", "SHORT", "Exponential", "fraction_of", "score_of", "slopes_of"]
+__all__ = [
+    "LARGEST_DENOMINATOR",
+    "TOO_FEW",
+    "TOO_MANY",
+    "UNSURE",
+    "Exponential",
+    "fraction_of",
+    "score_of",
+    "slopes_of",
+]
 
 LARGEST_DENOMINATOR = 10**6  # of the fraction that a quantile is taken for: scores of 2**43 records fit 64 bits
 SPARE = 6  # ranks: one record moves the rank by one at most, and the window of a/b is within five of it
 ONE_IN = 6  # of how many records at most one is left between the end and what is asked of an extreme
-BEYOND = Fraction(1, 20)  # how often an extreme may be answered by a point beyond all records
+BEYOND = Fraction(1, 14)  # how often an extreme may be answered by a point beyond all records
+UNSURE = Fraction(1, 20)  # how often what is told of errors may not hold
 OUTER = Fraction(1, 10)  # quantiles so near to an end
-OUTER_BEYOND, OUTER_SHORT = 2, 3  # as much as count records too many and too few between them and their end
-SHORT = 2  # as much as one record too many counts one that is missing between an extreme and its end
+TOO_MANY, TOO_FEW = 2, 3  # what a record too many between these, or an extreme, and the end counts, and one too few
 
 
 @lru_cache(maxsize=2**14)
@@ -46,35 +55,32 @@ def fraction_of(q: float) -> Fraction:
 def slopes_of(statistic: Statistic) -> Score:
     """Score of points as answers to a statistic, where that of an extreme is the end itself.
 
-    The quantiles 0 and 1 are extremes. Too few records beyond a point count twice as much as too many; where records
-    are declared to lie at the bound, there are no points beyond the end. Of other quantiles near an end they count half
-    as much again, and one record nearer to the middle is asked for.
+    The quantiles 0 and 1 are extremes. Near an end and at it, too few records beyond a point count half as much again
+    as too many; where records are declared to lie at the bound, there are no points beyond the end. Of quantiles near
+    an end, one record nearer to the middle is asked for.
     """
+    many, short, inwards = TOO_MANY, TOO_FEW, 0
     if isinstance(statistic, Quantile):
-        q, beyond, short = fraction_of(statistic.q), 1, SHORT
-        a, b = q.numerator, q.denominator
-        if q in (0, 1):
-            pass
-        elif q <= OUTER:
-            return Score(a, b, offset=b, above=OUTER_BEYOND, below=OUTER_SHORT)
-        elif q >= 1 - OUTER:
-            return Score(a, b, offset=-b, above=OUTER_SHORT, below=OUTER_BEYOND)
-        else:
-            return Score(a, b)
+        q = fraction_of(statistic.q)
+        if OUTER < q < 1 - OUTER:
+            return Score(q.numerator, q.denominator)
+        inwards = q.denominator if 0 < q < 1 else 0
     else:
         assert isinstance(statistic, Min | Max)
         q = Fraction(int(isinstance(statistic, Max)))
-        beyond, short = (1, 0) if statistic.bounds_reached else (1, SHORT)
-    return Score(0, 1, above=beyond, below=short) if q == 0 else Score(1, 1, above=short, below=beyond)
+        if statistic.bounds_reached:
+            many, short = 1, 0
+    if q <= OUTER:
+        return Score(q.numerator, q.denominator, offset=inwards, above=many, below=short)
+    return Score(q.numerator, q.denominator, offset=-inwards, above=short, below=many)
 
 
 @lru_cache(maxsize=256)  # every answer asks for it many times, and fractions are slow
 def score_of(statistic: Statistic, eps: Fraction, spread: int) -> Score:
     """Score of points as answers to a statistic, all of which weigh so many times the least beforehand.
 
-    An extreme is asked for so many records from the end that all points beyond all records together, which score twice
-    that number, are chosen once in 20 times at most, wherever there are six times as many records; of fewer, for a
-    sixth of them.
+    An extreme is asked for so many sixths of records from the end that all points beyond all records together are
+    chosen once in 14 times at most, wherever there are six times as many records; of fewer, for a sixth of them.
     """
     score = slopes_of(statistic)
     if 0 < score.a < score.b or not (score.above and score.below):
@@ -83,7 +89,7 @@ def score_of(statistic: Statistic, eps: Fraction, spread: int) -> Score:
     weights = Weights.of(score, spread, eps)
     reach = weights.reach(spread, BEYOND)
     far = (weights.cap if reach is None else reach) * weights.coarse
-    left = -(-far // (SHORT * ONE_IN)) * ONE_IN
+    left = -(-far // TOO_FEW)
     return replace(score, offset=-left if score.a else left)
 
 
@@ -179,7 +185,7 @@ class Exponential(Mechanism):
         or less. Of few records, fewer are left between an end and the rank.
         """
         weights = self.weights
-        reach = weights.reach(self._outcomes, BEYOND)
+        reach = weights.reach(self._outcomes, UNSURE)
         slope = min(each for each in (self.score.above, self.score.below) if each) * self.score.b
         return math.inf if reach is None else float(Fraction(reach * weights.coarse - 1, slope) + self._left)
 
@@ -246,8 +252,8 @@ class Exponential(Mechanism):
 
     @property
     def _left(self) -> int:
-        """Number of records between the end and the rank that is asked for of an extreme."""
-        return abs(self.score.offset) // self.score.b
+        """Number of records between the end and the rank that is asked for of an extreme, rounded up."""
+        return -(-abs(self.score.offset) // self.score.b)
 
     @property
     def weights(self) -> Weights:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn
-from pdrisk._mechanisms.exponential import BEYOND, SHORT, Exponential, score_of, slopes_of
+from pdrisk._mechanisms.exponential import TOO_FEW, TOO_MANY, UNSURE, Exponential, score_of, slopes_of
 from pdrisk._mechanisms.exponential.items import Items
 from pdrisk._mechanisms.exponential.joint import Joint, Spare, Target
 from pdrisk._mechanisms.exponential.measure import Measure
@@ -32,11 +32,12 @@ def targets_of(score: Score, measure: Measure, outcomes: int, eps: Fraction) -> 
     """
     is_extreme = not 0 < score.a < score.b
     if is_extreme:  # as without an interval, but always so far from the end
-        shape = replace(score, offset=0, share=0, above=SHORT if score.a else 1, below=1 if score.a else SHORT)
+        above, below = (TOO_FEW, TOO_MANY) if score.a else (TOO_MANY, TOO_FEW)
+        shape = replace(score, offset=0, share=0, above=above, below=below)
     else:
         shape = score
     weights = Weights.of_all((score, shape), outcomes, eps)
-    never = weights.reach((measure.spread + 1) ** 2, BEYOND)
+    never = weights.reach((measure.spread + 1) ** 2, UNSURE)
     reach = (weights.cap if never is None else never + 1) * weights.coarse
     ends = []
     for is_upper in (False, True):
@@ -45,7 +46,7 @@ def targets_of(score: Score, measure: Measure, outcomes: int, eps: Fraction) -> 
         if is_extreme and not moved:
             continue  # the bound itself is this end
         if is_extreme:
-            away = -(-reach // (SHORT * score.b)) * score.b
+            away = -(-reach // (TOO_FEW * score.b)) * score.b
         else:
             away = -(-reach // fails) + (1 + -(-other // fails)) * (moved + abs(score.offset))
         offset = shape.offset + (away if is_upper else -away)

@@ -67,11 +67,11 @@ class Measure:
     @classmethod
     @lru_cache(maxsize=64)
     def round_ones(cls, points: Points) -> Measure:
-        """The measure of which only some hundreds of points have places; of all points if these are few."""
+        """The measure of which only some hundreds of points have places, one each; of all points if these are few."""
         unit = 1
         while points.size - 1 > unit * 10 * FEWEST:
             unit *= 10
-        return replace(cls.of(points), unit=unit, heaps=())
+        return cls(points.size) if unit == 1 else replace(cls.of(points), unit=unit, heaps=())
 
     @property
     def total(self) -> int:

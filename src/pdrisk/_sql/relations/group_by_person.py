@@ -31,7 +31,7 @@ from pdrisk._sql.relations.row_scope import (
     within_where,
 )
 from pdrisk._sql.relations.rows_of_nobody import counted
-from pdrisk._sql.relations.written_out import unused, written_out
+from pdrisk._sql.relations.written_out import unused, with_known, written_out
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import BIGINT, Expression, lowered
@@ -131,7 +131,8 @@ def grouped_by_person(select: Select, relation: Relation, sources: Sources) -> R
         raise counted("GROUP BY or DISTINCT in a subquery")
     if select.distinct and (select.groups != () or any(map(_is_aggregate, _nodes(select)))):
         raise ParameterError("SELECT DISTINCT beside GROUP BY or aggregates is refused in a subquery: leave one out.")
-    return _Grouped(select, base, sources).relation()
+    by = {value.column for _, value in _groups(select, base, Rows(base, aliases_of(select)))} - {None}
+    return _Grouped(select, with_known(base, owners.unknown_among(by)), sources).relation()
 
 
 def _nodes(select: Select) -> list[Node]:

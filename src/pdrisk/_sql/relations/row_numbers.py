@@ -26,7 +26,7 @@ from pdrisk._sql.relations.row_scope import (
     named,
     starred,
 )
-from pdrisk._sql.relations.written_out import node_of, unused, written_out
+from pdrisk._sql.relations.written_out import node_of, unused, with_known, written_out
 from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import Expression, lowered
 from pdrisk._sql.syntax.tree import Select, Star
@@ -103,6 +103,8 @@ def numbered(select: Select, relation: Relation, sources: Sources, label_of: str
     assert base.owners is not None
     nodes = [*_items(select), *([] if select.qualify is None else [select.qualify])]
     windows = list(dict.fromkeys(part for node in nodes for part in below(node) if isinstance(part, Window)))
+    by = ({named(each, Rows(base, {})).column for each in window.partitions} - {None} for window in windows)
+    base = with_known(base, tuple(dict.fromkeys(name for each in by for name in base.owners.unknown_among(each))))
     names = {window: unused(heading(window), (), taken) for window in windows}
     shown = {part for node in _items(select) for part in below(node)}
     numbers, types = set[str](), dict[str, str]()

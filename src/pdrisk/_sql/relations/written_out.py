@@ -14,7 +14,7 @@ from pdrisk._relations.plan import Selection
 from pdrisk._relations.pruned import columns_named
 from pdrisk._sql.relations.day_keys import within_bounds
 from pdrisk._sql.relations.public_keys import listed_as
-from pdrisk._sql.relations.row_scope import Member, Relation, Rows, column_of
+from pdrisk._sql.relations.row_scope import Condition, Member, Relation, Rows, column_of
 from pdrisk._sql.relations.rows_of_nobody import adds_nothing, counted, left_after
 from pdrisk._sql.syntax.pieces import Expression, kind_of_type, lowered, quoted
 from pdrisk._sql.syntax.tree import Scalar
@@ -24,7 +24,7 @@ from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.dry_run import types
 from pdrisk.errors import ParameterError
 
-__all__ = ["node_of", "owners_of", "read_together", "unused", "written_out"]
+__all__ = ["node_of", "owners_of", "read_together", "unused", "with_known", "written_out"]
 
 
 def owners_of(relation: Relation, sources: Sources) -> Owners:
@@ -159,6 +159,16 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
         },
         absent=frozenset(lacking),
     )
+
+
+def with_known(base: Relation, columns: Sequence[str]) -> Relation:
+    """A relation that was written out, without the rows in which one of these columns is missing."""
+    if not columns:
+        return base
+    named = tuple((name, Column(name)) for name in base.source.columns)
+    source = replace(base.source, made=Selection(base.source.relation, named, (), tuple(columns)))
+    said = (Condition(f"({quoted(source.called.get(each, each))} IS NOT NULL)", False) for each in columns)
+    return replace(base, source=source, inside=(*base.inside, *said))
 
 
 def node_of(value: Expression) -> Node:

@@ -126,7 +126,7 @@ def _check_further(name: str, listed: Sequence[DeclaredLink], ids: Mapping[str, 
     for link in listed:
         way = (last_name(link.parent), frozenset(map(lowered, link.key)))
         names_people = ids.get(way[0]) == way[1] and ids.get(name) != frozenset(map(lowered, link.columns))
-        if not link.decides and (names_people or way in before):
+        if not link.decides and (names_people or (link.to_people and way in before)):
             whose = f"person= of {name}" if name in ids else "its first link"
             columns = ", ".join(link.columns)
             raise ParameterError(

@@ -28,6 +28,7 @@ __all__ = ["Expression", "FunctionsOfSqlglot", "call"]
 Expression = Any  # a node of sqlglot, which is imported where a query is read
 FORMAT: Final = re.compile(r"(%[YmdHMj]|[-/:. ])+")
 EVERY_MONTH: Final = 28  # days; DuckDB goes on from a day that was cut to the end of a month
+UNITS: Final = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")  # of DATEDIFF
 NAMED: Final = {"make_date": "make_date", "octet_length": "strlen"}
 
 
@@ -159,16 +160,18 @@ class FunctionsOfSqlglot(ABC):
         return Cast(Operation("+", (self.as_date(node.this), call("to_months", months))), "DATE", forgiving=True)
 
     def days_between(self, node: Expression) -> Node:
-        """Spark's DATEDIFF: days from the second date to the first; with DAY, whole days between two times."""
+        """Spark's DATEDIFF: days from the second date to the first; with a unit, whole ones between two times."""
         self.only(node, "this", "expression", "unit")
         if (unit := node.args.get("unit")) is None:
             return Operation("-", (self.as_date(node.this), self.as_date(node.expression)))
-        if (name := str(unit.this).lower()) != "day":  # hours depend on the clock's changes
+        if (name := str(unit.this).lower()) not in UNITS:
             self.refuse(f"DATEDIFF of {name}s")
-        first, last = (
-            each.this if type(each).__name__ == "TsOrDsToDate" else each for each in (node.expression, node.this)
-        )
-        return call("date_sub", Constant(name), self.node(first), self.node(last))
+        return call("date_sub", Constant(name), *map(self._time_compared, (node.expression, node.this)))
+
+    def _time_compared(self, node: Expression) -> Node:
+        """A side of DATEDIFF with a unit, which compares times, and reads dates that are written out."""
+        inner = node.this if type(node).__name__ == "TsOrDsToDate" else node
+        return self.as_date(node) if getattr(inner, "is_string", False) else self.node(inner)
 
     def dated(self, node: Expression) -> Node:
         return self.as_date(node)

@@ -22,6 +22,7 @@ PER_DAY: Final = UNITS["D"] // US
 MOST_DAYS: Final = 3_700_000  # between the ends of the calendar
 DAYS_OF_MONTH, YEAR = 146_097 / 4800, 366
 SECONDS: Final = {"day": 86_400, "hour": 3600, "minute": 60, "second": 1}
+MONTHS_IN: Final = {"month": 1, "quarter": 3, "year": 12}
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS: Final = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -224,19 +225,39 @@ def _between(dialect: Dialect, name: str, values: Sequence[Value], constants: Se
     """DATE_DIFF, the ends of units that lie between two times, or DATE_SUB, the whole units."""
     unit, (_, first, last) = str(constants[0]).lower(), values
     infix, whole = dialect.infix, dialect.whole
-    if unit in ("year", "quarter", "month") and name in ("date_diff", "datediff"):
-        per_year = {"year": 1, "quarter": 4, "month": 12}[unit]
+    is_whole = name in ("date_sub", "datesub")
+    if unit in MONTHS_IN and is_whole:
+        return _whole_months(dialect, MONTHS_IN[unit], first, last)
+    if unit in MONTHS_IN:
+        per_year = 12 // MONTHS_IN[unit]
         sides = []
         for time in (last, first):
             year = infix(part_of(dialect, "year", time).sql, "*", whole(per_year))
             sides.append(year if unit == "year" else infix(year, "+", part_of(dialect, unit, time).sql))
         return Value(checked(infix(sides[0], "-", sides[1])), span=(-120_000, 120_000))
-    if unit not in SECONDS:
+    seconds = 7 * SECONDS["day"] if unit == "week" and is_whole else SECONDS.get(unit)
+    if seconds is None:
         refuse(dialect, f"{name}() of {unit}s")
-    if name in ("date_diff", "datediff"):
+    if not is_whole:
         first, last = (beginning_of(dialect, unit, time) for time in (first, last))
-    made = dialect.quotient(infix(last.sql, "-", first.sql), whole(SECONDS[unit] * 10**6))
+    made = dialect.quotient(infix(last.sql, "-", first.sql), whole(seconds * 10**6))
     return Value(checked(f"CAST({made} AS BIGINT)"), span=(-(2**40), 2**40))
+
+
+def _whole_months(dialect: Dialect, several: int, first: Value, last: Value) -> Value:
+    """Whole months between two times, by so many, as `java.time` has them: by whole days and the days' numbers."""
+    infix, whole = dialect.infix, dialect.whole
+    begin = beginning_of(dialect, "day", first)
+    days = dialect.quotient(infix(last.sql, "-", first.sql), whole(PER_DAY))
+    end = replace(begin, sql=checked(infix(begin.sql, "+", infix(days, "*", whole(PER_DAY)))))
+
+    def apart(part: str, weight: int) -> str:
+        after, before = (part_of(dialect, part, each).sql for each in (end, begin))
+        return infix(infix(after, "-", before), "*", whole(weight))
+
+    places = infix(infix(apart("year", 12 * 32), "+", apart("month", 32)), "+", apart("day", 1))
+    found = dialect.quotient(dialect.quotient(places, whole(32)), whole(several))
+    return Value(checked(f"CAST({found} AS BIGINT)"), span=(-120_000, 120_000))
 
 
 def _made_date(dialect: Dialect, name: str, values: Sequence[Value], constants: Sequence[Any]) -> Value:  # noqa: ARG001
