@@ -100,6 +100,36 @@ class TestKeysOfGroups:
         assert nobody[["name", "tier"]].equals(asked(query)[["name", "tier"]])
         assert nobody["n"].tolist() == [0, 0, 0, 0]
 
+    @pytest.mark.parametrize("is_of_ids", [False, True])
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan",
+            "SELECT plan % 2 AS g, COUNT(*) AS n FROM visits WHERE plan > 1 GROUP BY g",
+            "SELECT name, n FROM plans JOIN (SELECT plan, COUNT(*) AS n FROM visits GROUP BY plan) USING (plan)",
+            "SELECT name FROM plans WHERE plan IN (SELECT plan FROM visits GROUP BY plan HAVING COUNT(*) > 11)",
+        ],
+    )
+    def test_are_those_of_a_public_table_that_a_link_leads_to(self, query, is_of_ids):
+        """Whoever is in the data; rows that name none of its rows are in no group."""
+        visits = pd.DataFrame({"pid": DRAW.integers(0, 60, 90), "plan": DRAW.choice([1, 2, 3], 90)})
+        way = ("plan", "plans", "plan")
+        how = {
+            "person": {"people": "pid", "visits": "pid"} if is_of_ids else {"people": "pid"},
+            "links": {"visits": way if is_of_ids else [("pid", "people", "pid", "unique"), way]},
+            "rows": 90, "bounds": {"plan": (0, 9)},
+        }  # fmt: skip
+        con = duckdb.connect()
+        con.register("visits", visits)
+        con.register("plans", PLANS)
+        wanted = con.execute(query).df()
+        found = asked(query, visits=visits, **how)
+        assert [row for row in rows_of(found) if row[-1] != "0"] == rows_of(wanted)
+        lost = pd.concat([visits, pd.DataFrame({"pid": [3, 4], "plan": [-1, -1]})])  # which plan > 1 leaves out
+        pd.testing.assert_frame_equal(asked(query, visits=lost, **how), found)
+        with pytest.raises(ParameterError, match=r"sum\(plan\) needs bounds"):  # which a link does not promise
+            asked("SELECT SUM(plan) FROM visits", visits=lost, **how | {"bounds": {}})
+
     def test_left_join_has_a_group_of_rows_without_a_match(self):
         query = (
             "SELECT COALESCE(q.name, 'none') AS name, COUNT(*) AS n FROM people p LEFT JOIN plans q ON p.plan = q.plan "
@@ -325,6 +355,8 @@ class TestRows:
             "plans q JOIN people USING (plan)",
             "people p LEFT JOIN plans q ON p.plan = q.plan AND p.km > 10",
             "people p, plans q WHERE p.plan = q.plan",
+            "people p, plans q WHERE (p.plan = q.plan AND q.old) OR (p.km > 50 AND (p.plan = q.plan AND NOT q.old))",
+            "people p LEFT JOIN plans q ON (p.plan = q.plan AND q.old) OR (p.plan = q.plan AND p.km > 10)",
             "people WHERE plan NOT IN (SELECT plan FROM codes)",
             "people p WHERE EXISTS (SELECT 1 FROM codes c WHERE c.plan = p.plan AND c.code < 'c')",
             "(SELECT p.* FROM people p JOIN plans USING (plan)) p LEFT JOIN plans q ON q.plan = p.km",

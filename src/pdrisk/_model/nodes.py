@@ -37,8 +37,10 @@ __all__ = [
     "Truth",
     "Window",
     "below",
+    "conjuncts",
     "constants",
     "equalities",
+    "implied",
     "in_days",
     "is_given",
     "mapped",
@@ -206,6 +208,23 @@ def _parts(node: Node) -> tuple[Node, ...]:
         case Window():
             return (*_parts(node.function), *node.partitions, *(each for each, _ in node.order))
     return ()
+
+
+def conjuncts(node: Node | None) -> list[Node]:
+    """The conditions that AND joins; none without one."""
+    if isinstance(node, Operation) and node.symbol == "and":
+        return [each for part in node.parts for each in conjuncts(part)]
+    return [] if node is None else [node]
+
+
+def implied(node: Node | None) -> list[Node]:
+    """Conditions that hold where this one does: those that AND joins, and those in all branches of an OR."""
+    found = conjuncts(node)
+    for each in tuple(found):
+        if isinstance(each, Operation) and each.symbol == "or":
+            first, *others = map(implied, each.parts)
+            found += [part for part in first if all(part in other for other in others)]
+    return found
 
 
 def rebuilt(node: Node, change: Callable[[Node], Node | None]) -> Node:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pdrisk._model.nodes import Call, Constant, Operation
+from pdrisk._model.nodes import Call, Constant, Operation, conjuncts
 from pdrisk._sql.noisy.grouping_sets import folded
 from pdrisk._sql.noisy.layers import Layered
 from pdrisk._sql.noisy.noisy_from import aggregates
-from pdrisk._sql.relations.joins import conjuncts
 from pdrisk._sql.syntax.first_rows import meant
 from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.tree import Select, Star

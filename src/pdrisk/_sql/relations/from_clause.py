@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from pdrisk._model.nearest import did_you_mean
-from pdrisk._model.nodes import Column, Constant, Node
+from pdrisk._model.nodes import Column, Constant, Node, implied
 from pdrisk._sql.relations.commas import crossed, listed_by_comma
 from pdrisk._sql.relations.free_relations import is_answered_first, values_listed, written_into
 from pdrisk._sql.relations.group_by_person import aggregates_rows, by_person, grouped_by_person
-from pdrisk._sql.relations.joins import conjuncts, joined, kept_by, member_condition
+from pdrisk._sql.relations.joins import joined, kept_by, member_condition
 from pdrisk._sql.relations.links import linked
 from pdrisk._sql.relations.row_numbers import has_windows, limited, numbered
 from pdrisk._sql.relations.row_scope import (
@@ -157,7 +157,7 @@ def _ctes_read(select: Select, ctes: Ctes, met: set[int]) -> Iterator[Cte]:
 
 
 def _judged(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | None, depth: int) -> Relation:
-    relation = _relation(select.source, sources, ctes, home, depth, conjuncts(select.where))
+    relation = _relation(select.source, sources, ctes, home, depth, implied(select.where))
     for member in select.members:
         relation = _kept(relation, member, sources, ctes, home, depth + 1)
     return relation
@@ -180,7 +180,7 @@ def _kept(
             "DISTINCT, QUALIFY and LIMIT."
         )
     inner = _from(select, sources, seen_by(select, ctes), home, depth)
-    return kept_by(relation, inner, sources, negated=member.negated, nodes=conjuncts(select.where))
+    return kept_by(relation, inner, sources, negated=member.negated, nodes=implied(select.where))
 
 
 def _relation(

@@ -122,17 +122,19 @@ def grouped_by_person(select: Select, relation: Relation, sources: Sources) -> R
     assert owners is not None
     if owners.is_public or not by_person(select, base, owners):
         word = "DISTINCT" if select.distinct else "GROUP BY"
+        listed = " For a list of all values that there can be, write VALUES or a public table." * select.distinct
         raise ParameterError(
             f"{word} in a subquery, CTE or view makes its records depend on each other, unless the records are those "
             f"of single people: group by {' and '.join(owners.key) or 'the person'}, as it is stored, and by whatever "
-            "else you need. Over public tables, make a table of it first."
+            f"else you need. Over public tables, make a table of it first.{listed}"
         )
     if base.absent:
         raise counted("GROUP BY or DISTINCT in a subquery")
     if select.distinct and (select.groups != () or any(map(_is_aggregate, _nodes(select)))):
         raise ParameterError("SELECT DISTINCT beside GROUP BY or aggregates is refused in a subquery: leave one out.")
-    by = {value.column for _, value in _groups(select, base, Rows(base, aliases_of(select)))} - {None}
-    return _Grouped(select, with_known(base, owners.unknown_among(by)), sources).relation()
+    groups = _groups(select, base, Rows(base, aliases_of(select)))
+    unknown = owners.unknown_among([value.column for _, value in groups if value.column is not None])
+    return _Grouped(select, with_known(base, unknown), sources).relation()
 
 
 def _nodes(select: Select) -> list[Node]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from pdrisk._model.nodes import Column, Node, Operation, below
+from pdrisk._model.nodes import Column, Node, Operation, below, implied
 from pdrisk._relations.owners import PUBLIC, Owners
 from pdrisk._relations.plan import Joined
 from pdrisk._sql.relations.public_keys import listed_by_join
@@ -28,7 +28,7 @@ from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.errors import ParameterError, PdriskError
 
-__all__ = ["check_alike", "conjuncts", "joined", "kept_by", "member_condition", "owners_key"]
+__all__ = ["check_alike", "joined", "kept_by", "member_condition", "owners_key"]
 
 
 @dataclass(frozen=True)
@@ -69,15 +69,6 @@ class _On:
     said: tuple[Condition, ...] = ()
 
 
-def conjuncts(node: Node | None) -> list[Node]:
-    """The conditions that AND joins."""
-    if node is None:
-        return []
-    if isinstance(node, Operation) and node.symbol == "and":
-        return [each for part in node.parts for each in conjuncts(part)]
-    return [node]
-
-
 def joined(item: Join, left: Relation, right: Relation, sources: Sources, around: Sequence[Node] = ()) -> Relation:
     """Relation of the rows of two relations that belong together.
 
@@ -98,7 +89,7 @@ def joined(item: Join, left: Relation, right: Relation, sources: Sources, around
     left, right = (written_out(each, sources, taken) for each in (left, right))
     merged = read_together(left.source, right.source, sources, "JOIN" if item.how == "CROSS" else _word(item.how))
     pair = Relation(merged, (*left.columns, *right.columns), (), members=(*_members(left), *_members(right)))
-    nodes = list(around) if item.how == "CROSS" else conjuncts(item.condition)
+    nodes = list(around) if item.how == "CROSS" else implied(item.condition)
     on = _on(nodes, Rows(pair, {}), left, right, is_around=item.how == "CROSS")
     if item.using:
         on = _using(item.using, merged, left, right)
@@ -337,13 +328,15 @@ def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
     elif ours.of_rows or theirs.of_rows:
         raise nobody_named()
     elif on.parts != frozenset(range(len(ours.key))):
-        equal = " AND ".join(f"{own} = {other}" for own, other in zip(ours.key, theirs.key, strict=True))
+        sides = zip(*(_keys_shown(each) for each in (left, right)), strict=True)
+        equal = " AND ".join(f"{own} = {other}" for own, other in sides)
         linked = any(each.is_link for each in (*ours.links, *theirs.links))
         advice = " Tables with links= are joined on the columns of a link, one step after the other." if linked else ""
         raise ParameterError(
             f"{left.source.name} and {right.source.name} are joined on something else than who a person is, so that "
-            f"others would decide how often somebody counts: write ON {equal} (or USING), joined with more by AND, "
-            f"between the columns as they are stored; or declare a table without people in it with public=.{advice}"
+            f"others would decide how often somebody counts: if these are the same people, write {equal} (or USING), "
+            "joined with more by AND, between the columns as they are stored; or declare a table without people in it "
+            f"with public=.{advice}"
         )
     elif kept:
         return ours
@@ -352,6 +345,12 @@ def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
         if not optional or not on.conditions:  # else of one person's rows some may have found others
             found = replace(found, constant=found.constant | theirs.constant)
     return found
+
+
+def _keys_shown(relation: Relation) -> list[str]:
+    """Columns that say who a person is, as the query can name them."""
+    name = relation.names[-1] if relation.names else relation.source.name
+    return [f"{name}.{relation.source.called.get(each, each)}" for each in owners_key(relation)]
 
 
 def _times(people: Relation, public: Relation, equal: Sequence[Expression]) -> Owners:

@@ -10,13 +10,14 @@ counts for each of them, under the limit of each.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pdrisk._model.nodes import Column
 from pdrisk._relations.owners import PUBLIC
 from pdrisk._relations.plan import Joined
 from pdrisk._sql.relations.joins import check_alike, owners_key
+from pdrisk._sql.relations.public_keys import ListedBy, listed_by_link
 from pdrisk._sql.relations.row_scope import Condition, Relation, Rows
 from pdrisk._sql.relations.written_out import owners_of, read_together, written_out
 from pdrisk._sql.syntax.pieces import Expression, lowered
@@ -55,15 +56,11 @@ def linked(relation: Relation, asked: str, sources: Sources, stored: Callable[[t
         return relation
     _check_child(relation, name, decides=links[0].decides)
     further = [each for each in links if not each.decides]
-    for each in further:
-        if not each.to_people and not owners_of(stored(tuple(each.parent.split("."))), sources).is_public:
-            raise ParameterError(
-                f"links= of {name} lead to {each.parent}, and neither person= nor links= nor public= say whether "
-                "somebody is in it: name it in one of them, or leave this link out."
-            )
+    public = [(each, _public(each, name, sources, stored)) for each in further if not each.to_people]
     vouched = [said for each in further if each.to_people for said in _vouched(each, name, sources)]
     if not links[0].decides:
-        return replace(relation, inside=(*relation.inside, *vouched))
+        listed = _listed(relation, name, public)
+        return replace(relation, inside=(*relation.inside, *vouched), listed={**listed, **relation.listed})
     link = links[0]
     taken: set[str] = set()
     child = written_out(replace(relation, owners=PUBLIC), sources, taken)
@@ -91,7 +88,29 @@ def linked(relation: Relation, asked: str, sources: Sources, stored: Callable[[t
     ids = tuple(by_key[each] for each in owners_key(parent)) if is_of_ids else owners_key(parent)
     assert sources.owner_of is not None  # else nobody said who the parent's people are
     inside = (*child.inside, *parent.inside, *([] if is_of_ids else _vouched(link, name, sources)), *vouched)
-    return replace(child, source=source, names=relation.names, owners=sources.owner_of(source, ids), inside=inside)
+    owners, listed = sources.owner_of(source, ids), {**_listed(child, name, public), **child.listed}
+    return replace(child, source=source, names=relation.names, owners=owners, inside=inside, listed=listed)
+
+
+def _public(link: DeclaredLink, name: str, sources: Sources, stored: Callable[[tuple[str, ...]], Relation]) -> Relation:
+    """The public table that a link leads to."""
+    parent = stored(tuple(link.parent.split(".")))
+    if owners_of(parent, sources).is_public:
+        return written_out(parent, sources, set())
+    raise ParameterError(
+        f"links= of {name} lead to {link.parent}, and neither person= nor links= nor public= say whether somebody is "
+        "in it: name it in one of them, or leave this link out."
+    )
+
+
+def _listed(child: Relation, name: str, public: Sequence[tuple[DeclaredLink, Relation]]) -> dict[str, ListedBy]:
+    """What the columns of links to public tables can be; of several links of a column, the first says it."""
+    found: dict[str, ListedBy] = {}
+    for link, parent in reversed(public):
+        own = [_column(child, each, name) for each in link.columns]
+        key = [_column(parent, each, link.parent) for each in link.key]
+        found |= listed_by_link(child, own, parent, key)
+    return found
 
 
 def _check_child(relation: Relation, name: str, *, decides: bool) -> None:

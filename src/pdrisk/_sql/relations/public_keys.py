@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pdrisk._model.nodes import Column, Constant, Node, Noisy, Operation, below, mapped
+from pdrisk._model.nodes import Column, Constant, Node, Noisy, Operation, below, implied, mapped
 from pdrisk._relations.plan import Joined, Selection
 from pdrisk._relations.pruned import columns_named
 from pdrisk._sql.syntax.pieces import INTEGERS, Expression
@@ -20,7 +20,7 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from pdrisk._sql.relations.row_scope import Relation
 
-__all__ = ["ListedBy", "PublicSide", "listed_as", "listed_by_join", "public_keys"]
+__all__ = ["ListedBy", "PublicSide", "listed_as", "listed_by_join", "listed_by_link", "public_keys"]
 
 Places = tuple[int, ...]
 
@@ -35,12 +35,15 @@ class PublicSide:
         Its rows, less those that the join surely leaves out.
     optional : bool
         Whether a row of people may stand beside no row of it.
+    is_joined : bool
+        Whether rows of people stand beside its rows; else a link says that they name some, as far as it holds.
     ranges : dict from Node to Range
         What `range_of` found before.
     """
 
     source: Source
     optional: bool = False
+    is_joined: bool = True
     ranges: dict[Node, Range] = field(default_factory=dict, repr=False)
 
     def range_of(self, node: Node, column: str) -> Range:
@@ -114,15 +117,17 @@ def listed_by_join(
     holding += [] if how == "LEFT" else list(conditions)
     first, second = (_listed(each, holding) for each in (left, right))
     if how == "LEFT":
-        sides = {each.side: PublicSide(each.side.source, optional=True) for each in second.values()}
+        sides = {each.side: replace(each.side, optional=True, ranges={}) for each in second.values()}
         second = {name: ListedBy(sides[each.side], each.node) for name, each in second.items()}
     found, types = {**first, **second}, {**left.source.columns, **right.source.columns}
     for one, two in pairs:
         for own, other in ((one, two), (two, one)):
             if own is None or other not in found:
                 continue
+            if own in found and found[own].side.is_joined:
+                continue
             if types[own] == types[other] or (types[own] == "DOUBLE" and types[other] in INTEGERS):
-                found.setdefault(own, found[other])
+                found[own] = found[other]
     return {name: by for name, by in found.items() if how != "SEMI" or name in left.source.columns}
 
 
@@ -137,6 +142,19 @@ def _listed(relation: Relation, holding: Iterable[Node]) -> Mapping[str, ListedB
         replace(source, made=Selection(source.relation, tuple((name, Column(name)) for name in own), where))
     )
     return {name: ListedBy(side, Column(name)) for name in own}
+
+
+def listed_by_link(
+    child: Relation, columns: Sequence[str], parent: Relation, key: Sequence[str]
+) -> Mapping[str, ListedBy]:
+    """What the columns of a link to a public table can be: what they name there, as far as the types are alike."""
+    side, types = PublicSide(parent.source, is_joined=False), parent.source.columns
+    return {
+        own: ListedBy(side, Column(other))
+        for own, other in zip(columns, key, strict=True)
+        if child.source.columns[own] == types[other]
+        or (child.source.columns[own] in ("DOUBLE", *INTEGERS) and types[other] in INTEGERS)
+    }
 
 
 def public_keys(
@@ -170,7 +188,7 @@ def public_keys(
             by_side.setdefault(one.side, {})[at] = one.node
     by_side = {side: asked for side, asked in by_side.items() if len(asked) > 1 or not set(asked) <= set(given)}
     kept: dict[PublicSide, list[Node]] = {side: [] for side in by_side}
-    for node in itertools.chain.from_iterable(map(_parts, conditions)):
+    for node in itertools.chain.from_iterable(map(implied, conditions)):
         one = listed_as(node, listed)
         if one is not None and one.side in kept and not any(isinstance(part, Noisy) for part in below(node)):
             kept[one.side].append(one.node)
@@ -184,10 +202,3 @@ def public_keys(
             )
         found.append((tuple(asked), rows))
     return found
-
-
-def _parts(node: Node) -> list[Node]:
-    """The conditions that AND joins."""
-    if isinstance(node, Operation) and node.symbol == "and":
-        return [each for part in node.parts for each in _parts(part)]
-    return [node]

@@ -9,13 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
-from pdrisk._model.nodes import Column, Constant, Node, Window, below, is_given, mapped
+from pdrisk._model.nodes import Column, Constant, Node, Window, below, conjuncts, is_given, mapped
 from pdrisk._relations.owners import Owners
 from pdrisk._relations.plan import Numbered, Windowed
 from pdrisk._relations.pruned import columns_named
 from pdrisk._sql.expressions.resolved import resolved
 from pdrisk._sql.expressions.windows import of_records, of_rows
-from pdrisk._sql.relations.joins import conjuncts
 from pdrisk._sql.relations.row_scope import (
     Columns,
     Relation,
@@ -103,8 +102,10 @@ def numbered(select: Select, relation: Relation, sources: Sources, label_of: str
     assert base.owners is not None
     nodes = [*_items(select), *([] if select.qualify is None else [select.qualify])]
     windows = list(dict.fromkeys(part for node in nodes for part in below(node) if isinstance(part, Window)))
-    by = ({named(each, Rows(base, {})).column for each in window.partitions} - {None} for window in windows)
-    base = with_known(base, tuple(dict.fromkeys(name for each in by for name in base.owners.unknown_among(each))))
+    owners, scope = base.owners, Rows(base, {})
+    by = ([named(each, scope).column for each in window.partitions] for window in windows)
+    unknown = (owners.unknown_among([name for name in each if name is not None]) for each in by)
+    base = with_known(base, tuple(dict.fromkeys(name for each in unknown for name in each)))
     names = {window: unused(heading(window), (), taken) for window in windows}
     shown = {part for node in _items(select) for part in below(node)}
     numbers, types = set[str](), dict[str, str]()
@@ -121,7 +122,7 @@ def numbered(select: Select, relation: Relation, sources: Sources, label_of: str
     added = tuple(
         (name, replace(column_of(name, types[name], source), given=is_given(window))) for window, name in names.items()
     )
-    owners = replace(base.owners, numbers=base.owners.numbers | numbers)
+    owners = replace(owners, numbers=owners.numbers | numbers)
     whole = replace(base, source=source, owners=owners)
     rows = Rows(replace(whole, columns=(*whole.columns, *added)), {})
 

@@ -14,6 +14,7 @@ from pdrisk._model.declared.declarations import universe_of
 from pdrisk._model.groups.keys import listed_values
 from pdrisk._model.kinds import DATE, TIME
 from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.nodes import conjuncts
 from pdrisk._printing import printable
 from pdrisk._sql.tables.catalog_constraints import (
     ConstrainedTable,
@@ -22,7 +23,7 @@ from pdrisk._sql.tables.catalog_constraints import (
     tables_in_duckdb,
     tables_in_postgres,
 )
-from pdrisk._sql.tables.check_constraints import AllowedValues, allowed_values, conjuncts
+from pdrisk._sql.tables.check_constraints import AllowedValues, allowed_values
 from pdrisk._sql.tables.clients import connected
 from pdrisk._sql.tables.postgres_table import server_of
 from pdrisk.engines.sql.servers.spark_engine import is_spark_session

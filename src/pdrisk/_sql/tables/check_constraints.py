@@ -7,7 +7,7 @@ allows everything.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -21,7 +21,7 @@ from pdrisk._model.plain import are_dates, stamp_of
 from pdrisk._sql.syntax.pieces import INTEGERS, LARGEST
 from pdrisk._sql.syntax.tree import Scalar
 
-__all__ = ["AllowedValues", "CatalogType", "allowed_values", "conjuncts"]
+__all__ = ["AllowedValues", "CatalogType", "allowed_values"]
 
 Number = int | float | Decimal
 #: Types that keep the values and the order of all others.
@@ -80,15 +80,6 @@ class AllowedValues:
 
 
 ByColumn = dict[str, AllowedValues]
-
-
-def conjuncts(node: Node) -> Iterator[Node]:
-    """Conditions that all hold."""
-    if isinstance(node, Operation) and node.symbol == "and":
-        for part in node.parts:
-            yield from conjuncts(part)
-    else:
-        yield node
 
 
 def allowed_values(node: Node, columns: Mapping[str, CatalogType]) -> ByColumn | None:

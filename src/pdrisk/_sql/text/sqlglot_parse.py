@@ -132,7 +132,8 @@ def _check_texts(text: str, tokens: Any, language: Language) -> None:
         written = text[token.start : token.end + 1]
         is_compared = first is not None and first.token_type.name == "DISTINCT"  # IS DISTINCT FROM 'a'
         if before is not None and before.token_type.name in ("FROM", "ALIAS", "DOT") and not is_compared:
-            raise ParameterError("write a name in double quotes or without quotes, not in single quotes.")
+            quotes = "double quotes" if language is POSTGRES else "backticks"
+            raise ParameterError(f"write a name in {quotes} or without quotes: quoted so it is a text.")
         if token.token_type.name != "STRING" or not written.startswith("'") or "\\" in written:
             raise ParameterError(
                 f"write a text in a query for {language.engine} in single quotes and without a backslash, whose "

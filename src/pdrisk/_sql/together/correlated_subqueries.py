@@ -14,11 +14,22 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Final
 
-from pdrisk._model.nodes import Call, Case, Column, Constant, LookedUp, Node, Noisy, Operation, below, rebuilt
+from pdrisk._model.nodes import (
+    Call,
+    Case,
+    Column,
+    Constant,
+    LookedUp,
+    Node,
+    Noisy,
+    Operation,
+    below,
+    conjuncts,
+    rebuilt,
+)
 from pdrisk._sql.noisy.noisy_from import aggregates, are_noisy, gives_noisy, leaves
 from pdrisk._sql.noisy.noisy_scope import looks_around
 from pdrisk._sql.relations.from_clause import Ctes, is_by_person, is_free, listed_in, public_table, seen_by
-from pdrisk._sql.relations.joins import conjuncts
 from pdrisk._sql.relations.rows_of_nobody import is_missing
 from pdrisk._sql.select.names_of_from import foreign_columns, tables_with
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
