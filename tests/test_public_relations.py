@@ -684,8 +684,8 @@ class TestQueriesOfNobody:
 
     def test_with_people_are_paid(self):
         query = "SELECT name FROM plans WHERE plan IN (SELECT plan FROM people)"
-        with pytest.raises(ParameterError, match="over noisy values are refused"):
-            asked(query)
+        found = asked(query)
+        assert rows_of(found) == rows_of(exact(query)) and Answer.from_attrs(found.attrs).eps == EXACT
 
 
 class TestListsOfNobody:

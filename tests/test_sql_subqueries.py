@@ -67,6 +67,11 @@ QUERIES = {
     "IN of a join": ("SELECT COUNT(*) AS n FROM visits v, clubs c WHERE v.cid = c.cid AND name IN (SELECT name FROM visits JOIN clubs USING (cid) GROUP BY name HAVING SUM(x) > 80)", 2),
     "IN beside public rows": (f"SELECT name FROM clubs WHERE cid IN ({BUSY}) AND zone IN (SELECT zone FROM zones) ORDER BY name", 1),
     "IN in a subquery": (f"SELECT COUNT(*) AS n FROM visits WHERE x > (SELECT AVG(x) + 0.01 FROM visits WHERE cid IN ({BUSY}))", 3),
+    "NOT IN of rows": ("SELECT name FROM clubs WHERE cid NOT IN (SELECT cid FROM visits) ORDER BY name", 1),
+    "IN of rows": ("SELECT COUNT(*) AS n FROM clubs WHERE cid IN (SELECT DISTINCT cid FROM visits WHERE x > 7) AND fee > 1", 1),
+    "IN of rows and of public ones": ("SELECT name FROM clubs WHERE cid + 1 IN (SELECT cid FROM visits) AND zone IN (SELECT zone FROM zones) ORDER BY 1", 1),
+    "EXISTS of rows": ("SELECT name FROM clubs c WHERE EXISTS (SELECT * FROM visits v WHERE v.cid = c.cid AND x > c.fee) ORDER BY 1", 1),
+    "NOT EXISTS of rows": ("SELECT town FROM zones z WHERE NOT EXISTS (SELECT 1 FROM visits v WHERE v.cid = z.cid AND v.kind = z.zone - 1) ORDER BY 1", 1),
     "groups by one of public rows": ("SELECT (SELECT MAX(stock) FROM shelves s WHERE s.cid = c.cid) AS z, COUNT(*) AS n FROM visits v JOIN clubs c ON v.cid = c.cid GROUP BY z ORDER BY z", 1),
     "all of it": ("SELECT town FROM zones WHERE zone IN (SELECT zone FROM clubs WHERE cid IN (SELECT cid FROM shelves) AND fee > (SELECT COUNT(*) FROM visits v WHERE v.cid = clubs.cid)) ORDER BY 1", 1),
 }  # fmt: skip
@@ -213,7 +218,7 @@ def test_keys_that_are_not_listed_have_no_value():
         ("SELECT COUNT(*) FROM visits, range((SELECT 3))", "the only function in FROM"),
         ("SELECT COUNT(*) FROM visits WHERE cid IN (SELECT cid FROM visits)", "joined on something else than who a person is"),
         ("SELECT COUNT(*) FROM visits WHERE cid IN (SELECT cid, COUNT(*) FROM visits GROUP BY cid)", "2 columns where one column is needed"),
-        ("SELECT name FROM clubs WHERE cid IN (SELECT cid FROM visits)", "over noisy values are refused"),
+        ("SELECT name FROM clubs WHERE EXISTS (SELECT cid FROM visits)", "over noisy values are refused"),
         ("SELECT COUNT(*) FROM visits WHERE kind IN (SELECT kind FROM visits GROUP BY kind)", "public list of its groups"),
     ],
 )  # fmt: skip

@@ -13,7 +13,7 @@ from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import File, From, Select, Star, Subquery, Table, Union, nodes_of
 from pdrisk._sql.tables.sources import Sources
 
-__all__ = ["foreign_columns", "tables_with"]
+__all__ = ["foreign_columns", "label_of", "tables_with"]
 
 
 def tables_with(column: Column, item: From, ctes: Ctes, sources: Sources) -> list[From]:
@@ -29,10 +29,15 @@ def foreign_columns(select: Select, ctes: Ctes, sources: Sources) -> list[Column
     return [each for each in unknown if each.qualifiers or lowered(each.name) not in aliases]
 
 
+def label_of(leaf: Table | Subquery | File) -> str:
+    """The name by which columns of an item of FROM are qualified; "" without one."""
+    return leaf.alias or (leaf.path[-1] if isinstance(leaf, Table) else "")
+
+
 def _has(leaf: From, column: Column, ctes: Ctes, sources: Sources) -> bool:
     if not isinstance(leaf, Table | Subquery | File):
         return True
-    label = leaf.alias or (leaf.path[-1] if isinstance(leaf, Table) else "")
+    label = label_of(leaf)
     if column.qualifiers and label and lowered(column.qualifiers[-1]) != lowered(label):
         return False
     if not column.qualifiers and lowered(column.name) in ("rowid", lowered(label)):

@@ -31,7 +31,7 @@ from pdrisk._sql.noisy.noisy_from import aggregates, are_noisy, gives_noisy, lea
 from pdrisk._sql.noisy.noisy_scope import looks_around
 from pdrisk._sql.relations.from_clause import Ctes, is_by_person, is_free, listed_in, public_table, seen_by
 from pdrisk._sql.relations.rows_of_nobody import is_missing
-from pdrisk._sql.select.names_of_from import foreign_columns, tables_with
+from pdrisk._sql.select.names_of_from import foreign_columns, label_of, tables_with
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading, unique
 from pdrisk._sql.syntax.tree import (
@@ -52,6 +52,7 @@ from pdrisk._sql.text.scalars import Around, ScalarsRead
 
 __all__ = ["SettledSubqueries"]
 
+COUNT: Final = Call("count_star", ())
 AROUND: Final = "(around)"  # alias of public rows of the SELECT around, beside what a subquery reads
 
 
@@ -107,6 +108,8 @@ class SettledSubqueries:
                 select = _beside(_labelled(select, name, inner), name, found)
             else:
                 select = _replaced(_labelled(select, name, inner), name, _looked_up(found, inner, read))
+        if is_free(select.source, self.sources, ctes):
+            select = self._with_numbers_of_rows(select, ctes)
         members = [(each, self._condition(each, ctes, read)) for each in select.members]
         where = [*conjuncts(select.where), *(node for _, node in members if node is not None)]
         left = tuple(each for each, node in members if node is None)
@@ -131,6 +134,43 @@ class SettledSubqueries:
             joined = Join(found.source, Subquery(each.select, name, (name,)), "SEMI", equal, ())
             found = replace(found, source=joined, members=())
         return found
+
+    def _with_numbers_of_rows(self, select: Select, ctes: Ctes) -> Select:
+        """A SELECT of public rows with noisy numbers of people's rows instead of IN and EXISTS of these."""
+        around, left = select.source, list[Membership]()
+        for at, each in enumerate(select.members):
+            inner = each.select
+            plain = Select(inner.items, inner.source, inner.where, ctes=inner.ctes, members=inner.members)
+            is_plain = replace(inner, distinct=False) == plain and not aggregates(inner) and not each.of_sets
+            equal = self._equality(each, around, ctes)
+            reads_people = not is_free(inner, self.sources, ctes) and not self._are_noisy(
+                inner.source, seen_by(inner, ctes)
+            )
+            numbered = replace(plain, items=((COUNT, ""),), where=_all_of([*conjuncts(inner.where), *equal]))
+            found = self._by_key(numbered, around, ctes) if is_plain and reads_people else None
+            if found is None or found.is_exact:
+                left.append(each)
+                continue
+            name = f"(rows {at})"
+            met: list[Node] = [Operation("<=" if each.negated else ">", (Column(name), Constant(0)))]
+            met += [] if each.operand is None else [Operation("notna", (each.operand,))]
+            select = replace(select, where=_all_of([*conjuncts(select.where), *met]))
+            select = _beside(select, name, found)
+        return replace(select, members=tuple(left))
+
+    def _equality(self, member: Membership, around: From, ctes: Ctes) -> list[Node]:
+        """What IN compares, with columns of the SELECT around by the names of their tables; nothing of EXISTS."""
+        if member.operand is None:
+            return []
+
+        def named(node: Node) -> Node | None:
+            if not isinstance(node, Column) or node.qualifiers:
+                return node if isinstance(node, Column) else None
+            leaf, *others = tables_with(node, around, ctes, self.sources) or [Nothing()]
+            label = label_of(leaf) if isinstance(leaf, Table | Subquery) and not others else ""
+            return Column(node.name, (label,)) if label else node
+
+        return [Operation("==", (_value_of(member.select), rebuilt(member.operand, named)))]
 
     def _seen(self, around: Around) -> Ctes:
         """CTEs that a SELECT sees."""
@@ -169,7 +209,7 @@ class SettledSubqueries:
         own = seen_by(inner, ctes)
         foreign = set(foreign_columns(inner, own, self.sources))
         plain = Select(inner.items[:1], inner.source, inner.where, ctes=inner.ctes, members=inner.members)
-        if isinstance(inner.items[0][0], Star) or inner != plain or not aggregates(inner):
+        if isinstance(inner.items[0][0], Star) or inner != plain or not aggregates(inner) or not foreign:
             return None
         tables = {each: tables_with(each, around, ctes, self.sources) for each in foreign}
         nodes = conjuncts(inner.where)
