@@ -141,7 +141,7 @@ def chosen_losses(k, loss):
     return {0: 0.0, **worst}
 
 
-PRINTED = {"median": 0.76, "min": 0.42}  # in docs/numbers.md
+PRINTED = {"median": 0.76, "min": 0.46}  # in docs/numbers.md
 ORDERED = [Median(whole=True), Quantile(0.9, whole=True), Min(whole=True), Max(whole=True)]
 
 

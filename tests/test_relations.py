@@ -492,7 +492,7 @@ class TestWhereTablesAre:
         query = "SELECT COUNT(*) AS v FROM a JOIN b ON a.pid = b.pid AND a.day = b.day"
         answer = pdrisk.sql(query, eps=100, person=["pid", "day"], rows=1, a=days, b=days)
         assert answer["v"].tolist() == [3]
-        with pytest.raises(ParameterError, match=r"write ON pid = b\.pid AND day = b\.day"):
+        with pytest.raises(ParameterError, match=r"write a\.pid = b\.pid AND a\.day = b\.day"):
             pdrisk.sql(query.partition(" AND")[0], eps=100, person=["pid", "day"], rows=1, a=days, b=days)
 
 

@@ -14,21 +14,20 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from pdrisk._model.nodes import Column, Node, Operation, below, implied
-from pdrisk._relations.owners import PUBLIC, Owners
+from pdrisk._relations.owners import PUBLIC
 from pdrisk._relations.plan import Joined
+from pdrisk._sql.relations.joined_owners import JoinedOn, joined_owners, owners_key, word_of
 from pdrisk._sql.relations.public_keys import listed_by_join
 from pdrisk._sql.relations.row_scope import Condition, Member, Relation, Rows, column_of, condition, named
 from pdrisk._sql.relations.rows_of_nobody import absent_in_join
-from pdrisk._sql.relations.written_out import node_of, read_together, written_out
+from pdrisk._sql.relations.written_out import read_together, written_out
 from pdrisk._sql.syntax.pieces import INTEGERS, Expression, lowered
-from pdrisk._sql.syntax.refusals import nobody_named
 from pdrisk._sql.syntax.tree import Join
-from pdrisk._sql.tables.compiled_sources import most_alike
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.errors import ParameterError, PdriskError
 
-__all__ = ["check_alike", "joined", "kept_by", "member_condition", "owners_key"]
+__all__ = ["check_alike", "joined", "kept_by", "member_condition"]
 
 
 @dataclass(frozen=True)
@@ -42,31 +41,6 @@ class Nested(Rows):
         """The expression behind a name."""
         is_inner = self.inner.found(lowered(node.name), tuple(map(lowered, node.qualifiers)))
         return Rows(self.inner if is_inner else self.outer, {}).column(node)
-
-
-@dataclass(frozen=True, slots=True)
-class _On:
-    """What joins two relations.
-
-    Attributes
-    ----------
-    parts : frozenset of int
-        Which parts of what says who a person is are equal.
-    equal : tuple of (Expression, Expression)
-        What of the first relation equals something of the second.
-    conditions : tuple of Condition
-        What else holds.
-    once : {"", "left", "right"}
-        Of which relation each row matches one of the other at most: the one that has the link.
-    said : tuple of Condition
-        What a reader has to know of a link that does not decide whose a row is.
-    """
-
-    parts: frozenset[int]
-    equal: tuple[tuple[Expression, Expression], ...]
-    conditions: tuple[Condition, ...]
-    once: str = ""
-    said: tuple[Condition, ...] = ()
 
 
 def joined(item: Join, left: Relation, right: Relation, sources: Sources, around: Sequence[Node] = ()) -> Relation:
@@ -87,7 +61,7 @@ def joined(item: Join, left: Relation, right: Relation, sources: Sources, around
     """
     taken: set[str] = set()
     left, right = (written_out(each, sources, taken) for each in (left, right))
-    merged = read_together(left.source, right.source, sources, "JOIN" if item.how == "CROSS" else _word(item.how))
+    merged = read_together(left.source, right.source, sources, "JOIN" if item.how == "CROSS" else word_of(item.how))
     pair = Relation(merged, (*left.columns, *right.columns), (), members=(*_members(left), *_members(right)))
     nodes = list(around) if item.how == "CROSS" else implied(item.condition)
     on = _on(nodes, Rows(pair, {}), left, right, is_around=item.how == "CROSS")
@@ -109,7 +83,7 @@ def kept_by(left: Relation, right: Relation, sources: Sources, *, negated: bool,
     taken: set[str] = set()
     left, right = (written_out(each, sources, taken) for each in (left, right))
     how = "ANTI" if negated else "SEMI"
-    merged = read_together(left.source, right.source, sources, _word(how))
+    merged = read_together(left.source, right.source, sources, word_of(how))
     pair = Relation(merged, (*left.columns, *right.columns), ())
     on = _on(nodes, Nested(pair, {}, right, left), left, right, is_around=False)
     return _related(left, right, on, how, merged)
@@ -127,7 +101,7 @@ def member_condition(
     *columns, (_, own) = left.columns
     left = replace(left, columns=tuple(columns))
     how = "ANTI" if negated else "SEMI"
-    merged = read_together(left.source, right.source, sources, _word(how))
+    merged = read_together(left.source, right.source, sources, word_of(how))
     on = _equal([(own, right.columns[0][1])], merged, left, right)
     made = _related(left, right, on, how, merged)
     if negated:  # of a NULL nobody knows whether it is in it
@@ -137,19 +111,16 @@ def member_condition(
     return made
 
 
-def _word(how: str) -> str:
-    return "JOIN" if how == "INNER" else f"{how} JOIN"
-
-
 def _members(relation: Relation) -> tuple[Member, ...]:
     return relation.members or (Member(relation.names, relation.columns),)
 
 
-def _on(nodes: Sequence[Node], scope: Rows, left: Relation, right: Relation, *, is_around: bool) -> _On:
+def _on(nodes: Sequence[Node], scope: Rows, left: Relation, right: Relation, *, is_around: bool) -> JoinedOn:
     """Conditions of ON; of the conditions around it only equalities of people's ids."""
     parts: set[int] = set()
     equal: list[tuple[Expression, Expression]] = []
     rest: list[Condition] = []
+    held: list[Node] = []
     for node in nodes:
         part, sides = None, None
         if isinstance(node, Operation) and node.symbol == "==":
@@ -158,9 +129,11 @@ def _on(nodes: Sequence[Node], scope: Rows, left: Relation, right: Relation, *, 
             parts.add(part)
         elif not is_around:
             rest.append(condition(node, scope))
+        elif sides is not None:
+            held.append(condition(node, scope).node)
         if sides is not None:
             equal.append(sides)
-    return _On(frozenset(parts), tuple(equal), tuple(rest))
+    return JoinedOn(frozenset(parts), tuple(equal), tuple(rest), held=tuple(held))
 
 
 def _equality(
@@ -200,12 +173,6 @@ def _part(own: Expression, other: Expression, left: Relation, right: Relation) -
     return ours.index(own.column)
 
 
-def owners_key(relation: Relation) -> tuple[str, ...]:
-    """Columns that say who a person is, of a relation that is written out."""
-    assert relation.owners is not None
-    return relation.owners.key
-
-
 def check_alike(left: Relation, own: str, right: Relation, other: str) -> None:
     """Refuse ids that would be compared after a cast."""
     both = first, second = left.source.columns[own], right.source.columns[other]
@@ -217,7 +184,7 @@ def check_alike(left: Relation, own: str, right: Relation, other: str) -> None:
         )
 
 
-def _using(names: Sequence[str], merged: Source, left: Relation, right: Relation) -> _On:
+def _using(names: Sequence[str], merged: Source, left: Relation, right: Relation) -> JoinedOn:
     pairs = []
     for name in names:
         found = [Rows(each, {}).column(Column(name)) for each in (left, right)]
@@ -225,7 +192,7 @@ def _using(names: Sequence[str], merged: Source, left: Relation, right: Relation
     return _equal(pairs, merged, left, right)
 
 
-def _equal(pairs: Sequence[tuple[Expression, Expression]], merged: Source, left: Relation, right: Relation) -> _On:
+def _equal(pairs: Sequence[tuple[Expression, Expression]], merged: Source, left: Relation, right: Relation) -> JoinedOn:
     """Condition that all of these are equal on both sides."""
     node = Operation("==", (Column("own"), Column("other")))
     parts: set[int] = set()
@@ -236,10 +203,10 @@ def _equal(pairs: Sequence[tuple[Expression, Expression]], merged: Source, left:
             rest.append(condition(node, Rows(Relation(merged, (("own", own), ("other", other)), ()), {})))
         else:
             parts.add(part)
-    return _On(frozenset(parts), tuple(pairs), tuple(rest))
+    return JoinedOn(frozenset(parts), tuple(pairs), tuple(rest))
 
 
-def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source) -> Relation:
+def _related(left: Relation, right: Relation, on: JoinedOn, how: str, merged: Source) -> Relation:
     """Relation of the join, with the columns of the first."""
     ours, theirs = left.owners, right.owners
     assert ours is not None and theirs is not None
@@ -261,17 +228,17 @@ def _related(left: Relation, right: Relation, on: _On, how: str, merged: Source)
             left.source.relation,
             right.source.relation,
             how,
-            tuple(each.node for each in on.conditions),
+            (*(each.node for each in on.conditions), *on.held),
             tuple((ours.key[at], theirs.key[at]) for at in sorted(on.parts)),
         ),
     )
     inside = (*left.inside, *_shown(right, on, how))
     listed = listed_by_join(left, right, listing, on.equal, (each.node for each in on.conditions))
-    owners = _owners(left, right, on, how)
+    owners = joined_owners(left, right, on, how)
     return replace(left, source=source, owners=owners, inside=inside, listed=listed, absent=absent)
 
 
-def _through_links(on: _On, left: Relation, right: Relation) -> _On:
+def _through_links(on: JoinedOn, left: Relation, right: Relation) -> JoinedOn:
     """The same with people's ids equal where the columns of a link are.
 
     Of keys that are unique, and one way to people, this changes nothing. Of others it keeps each row one person's.
@@ -298,7 +265,7 @@ def _through_links(on: _On, left: Relation, right: Relation) -> _On:
     return replace(on, parts=parts, once=once, said=() if is_known else (said,))
 
 
-def _shown(right: Relation, on: _On, how: str) -> tuple[Condition, ...]:
+def _shown(right: Relation, on: JoinedOn, how: str) -> tuple[Condition, ...]:
     """The second relation and ON as people read them."""
     found = (*right.inside, *on.conditions, *on.said)
     if how not in ("SEMI", "ANTI", "LEFT"):
@@ -307,79 +274,6 @@ def _shown(right: Relation, on: _On, how: str) -> tuple[Condition, ...]:
     said = " AND ".join(each.shown for each in found)
     shown = f"{words} ({right.source.name}{f' WHERE {said}' if said else ''})"
     return (Condition(shown, any(each.given for each in found)),)
-
-
-def _owners(left: Relation, right: Relation, on: _On, how: str) -> Owners:
-    """Owners of the join, and the largest number of rows of one person."""
-    ours, theirs = left.owners, right.owners
-    assert ours is not None and theirs is not None
-    kept, optional = how in ("SEMI", "ANTI"), how == "LEFT"
-    if theirs.is_public:
-        if ours.is_public or kept:
-            return ours
-        found = _times(left, right, [other for _, other in on.equal])
-    elif ours.is_public:
-        if kept:
-            raise ParameterError(
-                f"{_word(how)} keeps the rows of {left.source.name}, which is public, by whether somebody is in "
-                f"{right.source.name}: write the table of people first."
-            )
-        found = _times(right, left, [own for own, _ in on.equal])
-    elif ours.of_rows or theirs.of_rows:
-        raise nobody_named()
-    elif on.parts != frozenset(range(len(ours.key))):
-        sides = zip(*(_keys_shown(each) for each in (left, right)), strict=True)
-        equal = " AND ".join(f"{own} = {other}" for own, other in sides)
-        linked = any(each.is_link for each in (*ours.links, *theirs.links))
-        advice = " Tables with links= are joined on the columns of a link, one step after the other." if linked else ""
-        raise ParameterError(
-            f"{left.source.name} and {right.source.name} are joined on something else than who a person is, so that "
-            f"others would decide how often somebody counts: if these are the same people, write {equal} (or USING), "
-            "joined with more by AND, between the columns as they are stored; or declare a table without people in it "
-            f"with public=.{advice}"
-        )
-    elif kept:
-        return ours
-    else:
-        found = _multiplied(ours, theirs, on, is_optional=optional)
-        if not optional or not on.conditions:  # else of one person's rows some may have found others
-            found = replace(found, constant=found.constant | theirs.constant)
-    return found
-
-
-def _keys_shown(relation: Relation) -> list[str]:
-    """Columns that say who a person is, as the query can name them."""
-    name = relation.names[-1] if relation.names else relation.source.name
-    return [f"{name}.{relation.source.called.get(each, each)}" for each in owners_key(relation)]
-
-
-def _times(people: Relation, public: Relation, equal: Sequence[Expression]) -> Owners:
-    """Owners of rows of people, each beside all rows of a public table that are alike in these expressions."""
-    owners = people.owners
-    assert owners is not None
-    factor = None if owners.most is None else most_alike(public.source, list(map(node_of, equal)))
-    if owners.of_rows and factor != 1:
-        raise ParameterError(
-            f"{public.source.name} has up to {factor:,} rows that are alike in what the join compares, so a row of "
-            f"{people.source.name} would count up to {factor:,} times: pass person=, the column that says who a person "
-            "is, or join a table with one row for each value."
-        )
-    said = () if factor is None else (f"up to {factor:,} of {public.source.name}",)
-    return owners.times(factor, said).with_constant(public.source.columns)
-
-
-def _multiplied(ours: Owners, theirs: Owners, on: _On, *, is_optional: bool) -> Owners:
-    """Owners of a join on the person: of each one's rows all pairs, or one for each row that links to the other."""
-    if on.once == "left":
-        found, others = ours.times(1), theirs.times(None)
-    elif on.once == "right" and not is_optional:
-        found, others = replace(theirs.times(1), key=ours.key, constant=ours.constant), ours.times(None)
-    else:
-        found = ours.times(theirs.most, theirs.factors, is_proven=theirs.is_proven)
-        others = theirs.times(None)
-        if ours.most == 1 and theirs.extra:
-            found = replace(found, extra=theirs.extra)
-    return replace(found, links=(*found.links, *others.links))
 
 
 def _with_one_key(found: Relation, left: Relation, right: Relation) -> Relation:

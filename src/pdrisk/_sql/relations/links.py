@@ -16,7 +16,8 @@ from dataclasses import replace
 from pdrisk._model.nodes import Column
 from pdrisk._relations.owners import PUBLIC
 from pdrisk._relations.plan import Joined
-from pdrisk._sql.relations.joins import check_alike, owners_key
+from pdrisk._sql.relations.joined_owners import owners_key
+from pdrisk._sql.relations.joins import check_alike
 from pdrisk._sql.relations.public_keys import ListedBy, listed_by_link
 from pdrisk._sql.relations.row_scope import Condition, Relation, Rows
 from pdrisk._sql.relations.written_out import owners_of, read_together, written_out

@@ -12,7 +12,8 @@ from pdrisk._model.kinds import NUMBER, TEXT
 from pdrisk._model.nodes import Cast, Column, Node
 from pdrisk._relations.owners import PUBLIC, Owners
 from pdrisk._relations.plan import Selection, United
-from pdrisk._sql.relations.joins import check_alike, owners_key
+from pdrisk._sql.relations.joined_owners import owners_key
+from pdrisk._sql.relations.joins import check_alike
 from pdrisk._sql.relations.row_scope import Condition, Relation, Rows, column_of
 from pdrisk._sql.relations.rows_of_nobody import counted
 from pdrisk._sql.relations.written_out import read_together, unused, written_out

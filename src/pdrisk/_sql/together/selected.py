@@ -43,7 +43,7 @@ def warn_of_nobodys_groups(statements: Sequence[Statement]) -> None:
         warnings.warn(
             "statistics over groups (AVG, COUNT, MIN, windows and others but SUM) read every listed group here, also "
             "one of nobody, where SQL has no row for it: which groups occur would tell who is in the data. List only "
-            "the groups that are meant in keys=, or choose them by their keys.",
+            "the groups that are meant in keys=, or choose them by their keys or by HAVING COUNT(*) > 0.",
             DoubtfulReleaseWarning,
             stacklevel=caller()[1],
         )
