@@ -277,10 +277,14 @@ class TestQuantiles:
             ("SELECT AVG(x) FROM (SELECT x, COUNT(*) OVER (PARTITION BY 1 ORDER BY x) AS r FROM people) WHERE r = 9", "x"),
             ("SELECT MAX(n) FROM (SELECT pid, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY COUNT(*)) AS r FROM people "
              "GROUP BY pid)", "n"),
+            ("SELECT MAX(x) FROM (SELECT x, ROW_NUMBER() OVER (PARTITION BY region ORDER BY x) AS r FROM people) WHERE "
+             "r < 5", "x"),
         ],
     )  # fmt: skip
     def test_that_places_are_for(self, query, x):
-        with pytest.raises(ParameterError, match=rf"If a quantile of {x} is wanted, write QUANTILE_CONT\({x}, 0\.5\)"):
+        by = " with GROUP BY region" * ("BY region" in query)
+        said = rf"If quantiles of {x} are wanted, write QUANTILE_CONT\({x}, 0\.5\){by}, and"
+        with pytest.raises(ParameterError, match=said):
             ask(query, keys=None, person="pid", rows=1)
 
     def test_beside_places_of_groups(self):

@@ -46,8 +46,11 @@ _COUNTING = frozenset({"row_number", "rank", "dense_rank", "ntile", "count", "co
 
 def is_place(node: Window) -> bool:
     """Whether it is the place of a record among all others: its number, or how many come before it."""
-    among_all = all(isinstance(each, Constant) for each in node.partitions)
-    return among_all and bool(node.order) and node.function.name in _OF_PLACES | {"sum", "count", "count_star"}
+    return _numbers(node) and all(isinstance(each, Constant) for each in node.partitions)
+
+
+def _numbers(node: Window) -> bool:
+    return bool(node.order) and node.function.name in _OF_PLACES | {"sum", "count", "count_star"}
 
 
 def of_records(node: Window, unless: str = "") -> ParameterError:
@@ -56,12 +59,14 @@ def of_records(node: Window, unless: str = "") -> ParameterError:
 
 
 def quantile_of(node: Window, names: Mapping[Node, str] | None = None) -> str:
-    """What to write for the quantile that the places of records are there for; ``names`` are aliases of columns."""
-    if not is_place(node):
+    """What to write for the quantiles that the places of records are there for; ``names`` are aliases of columns."""
+    if not _numbers(node):
         return ""
     ordered = node.order[0][0]
     x = (names or {}).get(ordered) or heading(ordered)
-    return f" If a quantile of {x} is wanted, write QUANTILE_CONT({x}, 0.5)."
+    groups = ", ".join(heading(each) for each in node.partitions if not isinstance(each, Constant))
+    by = f" with GROUP BY {groups}" if groups else ""
+    return f" If quantiles of {x} are wanted, write QUANTILE_CONT({x}, 0.5){by}, and 0.25 or 0.75 for quartiles."
 
 
 def aggregated(name: str, arguments: Sequence[Expression], distinct: bool = False) -> Expression:
