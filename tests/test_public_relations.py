@@ -130,6 +130,21 @@ class TestKeysOfGroups:
         with pytest.raises(ParameterError, match=r"sum\(plan\) needs bounds"):  # which a link does not promise
             asked("SELECT SUM(plan) FROM visits", visits=lost, **how | {"bounds": {}})
 
+    @pytest.mark.parametrize("condition", ["p.plan < 3", "p.km BETWEEN 20 AND 40", "q.old AND p.km > 5", "p.plan = 2"])
+    def test_on_of_a_join_says_what_where_says(self, condition):
+        """Which groups there are, and what bounds follow."""
+        ask = (
+            "SELECT name, COUNT(*) AS n, SUM(p.km) AS m FROM people p JOIN plans q ON p.plan = q.plan {} GROUP BY name"
+        )
+        how = {"bounds": None if "BETWEEN" in condition else {"km": (0, 100)}}
+        found, other = (asked(ask.format(f"{word} {condition}"), **how) for word in ("AND", "WHERE"))
+        assert rows_of(found[["name", "n"]]) == rows_of(other[["name", "n"]])
+        found, other = (
+            asked("EXPLAIN " + ask.format(f"{word} {condition}"), eps=1, **how)["noise95"].tolist()
+            for word in ("AND", "WHERE")
+        )
+        assert found == other and (max(found) < 300) == ("BETWEEN" in condition)
+
     def test_left_join_has_a_group_of_rows_without_a_match(self):
         query = (
             "SELECT COALESCE(q.name, 'none') AS name, COUNT(*) AS n FROM people p LEFT JOIN plans q ON p.plan = q.plan "

@@ -71,7 +71,8 @@ def joined(item: Join, left: Relation, right: Relation, sources: Sources, around
     if item.how in ("SEMI", "ANTI"):
         return made
     columns = [each for each in right.columns if lowered(each[0]) not in map(lowered, item.using)]
-    found = replace(made, columns=(*left.columns, *columns), members=pair.members, names=())
+    kept = on.conditions if item.how == "INNER" else ()  # ON is a WHERE then, and says what one does
+    found = replace(made, columns=(*left.columns, *columns), members=pair.members, names=(), where=kept)
     assert found.owners is not None
     if item.how == "LEFT" or right.owners == PUBLIC or left.owners == PUBLIC:
         return found
@@ -267,9 +268,9 @@ def _through_links(on: JoinedOn, left: Relation, right: Relation) -> JoinedOn:
 
 def _shown(right: Relation, on: JoinedOn, how: str) -> tuple[Condition, ...]:
     """The second relation and ON as people read them."""
-    found = (*right.inside, *on.conditions, *on.said)
     if how not in ("SEMI", "ANTI", "LEFT"):
-        return found
+        return (*right.inside, *on.said)
+    found = (*right.inside, *on.conditions, *on.said)
     words = {"SEMI": "EXISTS", "ANTI": "NOT EXISTS", "LEFT": "LEFT JOIN"}[how]
     said = " AND ".join(each.shown for each in found)
     shown = f"{words} ({right.source.name}{f' WHERE {said}' if said else ''})"
