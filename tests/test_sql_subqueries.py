@@ -72,6 +72,10 @@ QUERIES = {
     "IN of rows and of public ones": ("SELECT name FROM clubs WHERE cid + 1 IN (SELECT cid FROM visits) AND zone IN (SELECT zone FROM zones) ORDER BY 1", 1),
     "EXISTS of rows": ("SELECT name FROM clubs c WHERE EXISTS (SELECT * FROM visits v WHERE v.cid = c.cid AND x > c.fee) ORDER BY 1", 1),
     "NOT EXISTS of rows": ("SELECT town FROM zones z WHERE NOT EXISTS (SELECT 1 FROM visits v WHERE v.cid = z.cid AND v.kind = z.zone - 1) ORDER BY 1", 1),
+    "INTERSECT of rows and groups": ("SELECT name FROM visits JOIN clubs USING (cid) WHERE x > 8 INTERSECT SELECT name FROM visits JOIN clubs USING (cid) GROUP BY name HAVING COUNT(*) > 17 ORDER BY name", 2),
+    "EXCEPT from public rows": ("SELECT name FROM clubs EXCEPT SELECT name FROM visits JOIN clubs USING (cid) WHERE x = 9 AND kind = 1 ORDER BY name", 1),
+    "EXCEPT of three": ("SELECT name FROM visits JOIN clubs USING (cid) EXCEPT SELECT DISTINCT name FROM visits JOIN clubs USING (cid) WHERE x = 9 AND kind = 1 EXCEPT SELECT name FROM clubs WHERE fee = 30 ORDER BY name", 2),
+    "IN of an INTERSECT": ("SELECT COUNT(*) AS n FROM visits JOIN clubs USING (cid) WHERE name IN (SELECT name FROM visits JOIN clubs USING (cid) WHERE x > 8 INTERSECT SELECT name FROM clubs WHERE fee > 2)", 2),
     "groups by one of public rows": ("SELECT (SELECT MAX(stock) FROM shelves s WHERE s.cid = c.cid) AS z, COUNT(*) AS n FROM visits v JOIN clubs c ON v.cid = c.cid GROUP BY z ORDER BY z", 1),
     "all of it": ("SELECT town FROM zones WHERE zone IN (SELECT zone FROM clubs WHERE cid IN (SELECT cid FROM shelves) AND fee > (SELECT COUNT(*) FROM visits v WHERE v.cid = clubs.cid)) ORDER BY 1", 1),
 }  # fmt: skip

@@ -11,77 +11,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from typing import Final
 
-from pdrisk._model.nodes import (
-    Call,
-    Case,
-    Column,
-    Constant,
-    LookedUp,
-    Node,
-    Noisy,
-    Operation,
-    below,
-    conjuncts,
-    rebuilt,
-)
+from pdrisk._model.nodes import Call, Column, Constant, Node, Noisy, Operation, below, conjuncts, rebuilt
 from pdrisk._sql.noisy.noisy_from import aggregates, are_noisy, gives_noisy, leaves
 from pdrisk._sql.noisy.noisy_scope import looks_around
 from pdrisk._sql.relations.from_clause import Ctes, is_by_person, is_free, listed_in, public_table, seen_by
-from pdrisk._sql.relations.rows_of_nobody import is_missing
 from pdrisk._sql.select.names_of_from import foreign_columns, label_of, tables_with
-from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
-from pdrisk._sql.syntax.headings import heading, unique
-from pdrisk._sql.syntax.tree import (
-    Cte,
-    From,
-    Join,
-    Membership,
-    Nothing,
-    Select,
-    Star,
-    Subquery,
-    Table,
-    nodes_of,
-    with_nodes,
-)
+from pdrisk._sql.syntax.tree import Cte, From, Join, Membership, Nothing, Select, Star, Subquery, Table, nodes_of
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.scalars import Around, ScalarsRead
+from pdrisk._sql.together.subqueries_by_key import (
+    ByKey,
+    all_of,
+    beside,
+    by_equalities,
+    by_row,
+    columns_in,
+    equality_around,
+    labelled,
+    looked_up,
+    replaced,
+    semi_joined,
+    value_of,
+)
 
 __all__ = ["SettledSubqueries"]
 
 COUNT: Final = Call("count_star", ())
-AROUND: Final = "(around)"  # alias of public rows of the SELECT around, beside what a subquery reads
-
-
-@dataclass(frozen=True, slots=True)
-class _ByKey:
-    """Scalar subquery as a SELECT with GROUP BY.
-
-    Attributes
-    ----------
-    select : Select
-        Its keys, then its value.
-    keys : tuple of Node
-        What they are equal to in the SELECT around it.
-    of_nobody : Node
-        Its value where no row fits.
-    absent : Node
-        What holds around it where no row can fit, so that it has no row.
-    is_exact : bool
-        Whether nothing in it is noisy, and it has rows only where something fits.
-    equal : str
-        How keys are compared.
-    """
-
-    select: Select
-    keys: tuple[Node, ...]
-    of_nobody: Node
-    absent: Node
-    is_exact: bool = False
-    equal: str = "=="
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +61,18 @@ class SettledSubqueries:
             inner, _ = read.open.pop(name)
             found = self._by_key(inner, select.source, ctes)
             if found is None:  # the judge of the subquery says what is wrong
-                select = _replaced(select, name, read.answered(inner))
+                select = replaced(select, name, read.answered(inner))
             elif found.is_exact or self._are_noisy(select.source, ctes):
-                select = _beside(_labelled(select, name, inner), name, found)
+                select = beside(labelled(select, name, inner), name, found)
             else:
-                select = _replaced(_labelled(select, name, inner), name, _looked_up(found, inner, read))
+                select = replaced(labelled(select, name, inner), name, looked_up(found, inner, read))
         if is_free(select.source, self.sources, ctes):
             select = self._with_numbers_of_rows(select, ctes)
+        select = self._with_joined_sets(select, ctes)
         members = [(each, self._condition(each, ctes, read)) for each in select.members]
         where = [*conjuncts(select.where), *(node for _, node in members if node is not None)]
         left = tuple(each for each, node in members if node is None)
-        select = replace(select, where=_all_of(where), members=left) if members else select
+        select = replace(select, where=all_of(where), members=left) if members else select
         return self._with_public(select, ctes) if left and self._are_noisy(select.source, ctes) else select
 
     def listed(self, select: Select) -> Sequence[Node] | None:
@@ -146,7 +105,7 @@ class SettledSubqueries:
             reads_people = not is_free(inner, self.sources, ctes) and not self._are_noisy(
                 inner.source, seen_by(inner, ctes)
             )
-            numbered = replace(plain, items=((COUNT, ""),), where=_all_of([*conjuncts(inner.where), *equal]))
+            numbered = replace(plain, items=((COUNT, ""),), where=all_of([*conjuncts(inner.where), *equal]))
             found = self._by_key(numbered, around, ctes) if is_plain and reads_people else None
             if found is None or found.is_exact:
                 left.append(each)
@@ -154,9 +113,36 @@ class SettledSubqueries:
             name = f"(rows {at})"
             met: list[Node] = [Operation("<=" if each.negated else ">", (Column(name), Constant(0)))]
             met += [] if each.operand is None else [Operation("notna", (each.operand,))]
-            select = replace(select, where=_all_of([*conjuncts(select.where), *met]))
-            select = _beside(select, name, found)
+            select = replace(select, where=all_of([*conjuncts(select.where), *met]))
+            select = beside(select, name, found)
         return replace(select, members=tuple(left))
+
+    def _with_joined_sets(self, select: Select, ctes: Ctes) -> Select:
+        """INTERSECT and EXCEPT of groups as joins of their noisy tables; of ids of people and of public rows as is."""
+        first, members = select.source, select.members
+        if not members or not all(each.of_sets for each in members) or not isinstance(first, Subquery):
+            return select
+        parts = [self._groups(each, ctes) for each in (first.select, *(each.select for each in members))]
+        (label,) = first.columns
+        source: From = Nothing()
+        for at, part in enumerate(parts):
+            if part is None:
+                return select
+            table = Subquery(part, f"(set {at})", (label,))
+            equal = Operation("is not distinct from", (Column(label, ("(set 0)",)), Column(label, (f"(set {at})",))))
+            how = "ANTI" if at and members[at - 1].negated else "SEMI"
+            source = Join(source, table, how, equal, ()) if at else table
+        return replace(select, source=source, members=(), distinct=False)
+
+    def _groups(self, select: Select, ctes: Ctes) -> Select | None:
+        """Noisy groups of a side of INTERSECT, of which different rows count; None of ids of people."""
+        rows, seen = replace(select, distinct=False), seen_by(select, ctes)
+        if is_free(select, self.sources, ctes):
+            return replace(select, distinct=True)
+        if aggregates(rows) or isinstance(select.items[0][0], Star):
+            return select if gives_noisy(select, seen, self._is_by_person, self._is_public) else None
+        found = replace(rows, groups=(value_of(select),), having=Operation(">", (COUNT, Constant(0))))
+        return None if self._is_by_person(found, seen) else found
 
     def _equality(self, member: Membership, around: From, ctes: Ctes) -> list[Node]:
         """What IN compares, with columns of the SELECT around by the names of their tables; nothing of EXISTS."""
@@ -170,7 +156,7 @@ class SettledSubqueries:
             label = label_of(leaf) if isinstance(leaf, Table | Subquery) and not others else ""
             return Column(node.name, (label,)) if label else node
 
-        return [Operation("==", (_value_of(member.select), rebuilt(member.operand, named)))]
+        return [Operation("==", (value_of(member.select), rebuilt(member.operand, named)))]
 
     def _seen(self, around: Around) -> Ctes:
         """CTEs that a SELECT sees."""
@@ -204,7 +190,7 @@ class SettledSubqueries:
         found = Operation("in", (member.operand, *keys)) if keys else Noisy(False)
         return Operation("not", (found,)) if member.negated else found
 
-    def _by_key(self, inner: Select, around: From, ctes: Ctes) -> _ByKey | None:
+    def _by_key(self, inner: Select, around: From, ctes: Ctes) -> ByKey | None:
         """A scalar subquery that equalities with columns of the SELECT around it decide; None of any other."""
         own = seen_by(inner, ctes)
         foreign = set(foreign_columns(inner, own, self.sources))
@@ -213,22 +199,22 @@ class SettledSubqueries:
             return None
         tables = {each: tables_with(each, around, ctes, self.sources) for each in foreign}
         nodes = conjuncts(inner.where)
-        asked = [node for node in nodes if _columns(node) & foreign]
-        bare = replace(inner, where=_all_of([node for node in nodes if node not in asked]))
+        asked = [node for node in nodes if columns_in(node) & foreign]
+        bare = replace(inner, where=all_of([node for node in nodes if node not in asked]))
         is_elsewhere = foreign_columns(bare, own, self.sources)  # than in WHERE
         if is_elsewhere or any(map(looks_around, asked)) or any(len(each) != 1 for each in tables.values()):
             return None
-        pairs = [_pair(node, foreign) for node in asked]
+        pairs = [equality_around(node, foreign) for node in asked]
         is_free_itself = is_free(inner, self.sources, ctes)
         is_noisy = self._are_noisy(inner.source, own)  # all of which are known: a key without any has no row
-        found = _by_equalities(bare, pairs)
+        found = by_equalities(bare, pairs)
         leaf, *others = [each for (each,) in tables.values()]
         is_whole = leaf not in _left_out(around)  # else it is NULL beside rows that fit none of its own
         has_rows = is_whole and all(each == leaf for each in others) and is_free(leaf, self.sources, ctes)
         if found is None or (has_rows and not all(isinstance(key, Column) for key in found.keys)):
             if not has_rows:
                 return None
-            found = replace(_by_row(bare, leaf, asked, list(tables), pairs), is_exact=is_free_itself)
+            found = replace(by_row(bare, leaf, asked, list(tables), pairs), is_exact=is_free_itself)
             return replace(found, absent=Constant(True)) if is_noisy else found
         if is_free_itself:
             return replace(found, is_exact=True)
@@ -237,10 +223,10 @@ class SettledSubqueries:
         if is_noisy:
             found = replace(found, absent=Constant(True))
         for leaf in leaves(around):
-            places = [at for at, key in enumerate(found.keys) if all(tables[one] == [leaf] for one in _columns(key))]
+            places = [at for at, key in enumerate(found.keys) if all(tables[one] == [leaf] for one in columns_in(key))]
             is_whole = leaf not in _left_out(around) or all(isinstance(found.keys[at], Column) for at in places)
             if places and is_whole and is_free(leaf, self.sources, ctes):
-                found = replace(found, select=_semi_joined(found, leaf, places))
+                found = replace(found, select=semi_joined(found, leaf, places))
         return found
 
 
@@ -253,148 +239,3 @@ def _left_out(item: From) -> list[From]:
         *([item.right] if item.how in ("LEFT", "FULL") else []),
     ]
     return [*(each for side in sides for each in leaves(side)), *_left_out(item.left), *_left_out(item.right)]
-
-
-def _by_equalities(inner: Select, pairs: Sequence[tuple[Node, Node] | None]) -> _ByKey | None:
-    """A subquery by what equalities compare; None if one is none, or the same is compared twice."""
-    known = [pair for pair in pairs if pair is not None]
-    keys = tuple(own for own, _ in known)
-    if len(set(keys)) < len(pairs):
-        return None
-    select = replace(inner, items=(*((key, "") for key in keys), *inner.items), groups=keys)
-    others = tuple(other for _, other in known)
-    return _ByKey(
-        select, others, _of_nobody(_value_of(inner)), _any_of([Operation("isna", (each,)) for each in others])
-    )
-
-
-def _by_row(
-    inner: Select,
-    leaf: From,
-    conditions: Sequence[Node],
-    columns: Sequence[Column],
-    pairs: Sequence[tuple[Node, Node] | None],
-) -> _ByKey:
-    """A subquery that other conditions decide, by the different rows of the public table around it."""
-    names = _named_apart(columns)
-    keys = {column: Column(name, (AROUND,)) for column, name in zip(columns, names, strict=True)}
-    rows = Select(tuple((column, key.name) for column, key in keys.items()), leaf, distinct=True)
-
-    def moved(node: Node) -> Node | None:
-        return keys.get(node) if isinstance(node, Column) else None
-
-    condition, own = _all_of([rebuilt(node, moved) for node in conditions]), tuple(keys.values())
-    source = Join(inner.source, Subquery(rows, AROUND, ()), "INNER", condition, ())
-    select = replace(inner, items=(*((key, "") for key in own), *inner.items), source=source, groups=own)
-    absent: list[Node] = [Operation("isna", (pair[1],)) for pair in pairs if pair is not None]
-    of_around = [node for node in conditions if _columns(node) <= set(columns)]
-    absent += [Case(((node, Constant(False)),), Constant(True)) for node in of_around]
-    return _ByKey(select, tuple(columns), _of_nobody(_value_of(inner)), _any_of(absent), equal="is not distinct from")
-
-
-def _pair(node: Node, foreign: set[Column]) -> tuple[Node, Node] | None:
-    """The sides of an equality of something of the subquery with something around it."""
-    if not isinstance(node, Operation) or node.symbol != "==":
-        return None
-    for own, other in (node.parts, node.parts[::-1]):
-        if _columns(own) and not _columns(own) & foreign and _columns(other) and _columns(other) <= foreign:
-            return own, other
-    return None
-
-
-def _columns(node: Node) -> set[Column]:
-    return {part for part in below(node) if isinstance(part, Column)}
-
-
-def _semi_joined(found: _ByKey, leaf: From, places: Sequence[int]) -> Select:
-    """The subquery over the rows of its FROM that fit a row of a public table around it, which so lists the keys."""
-    names = dict(zip(places, _named_apart([found.keys[at] for at in places]), strict=True))
-    rows = Select(tuple((found.keys[at], name) for at, name in names.items()), leaf)
-    own = found.select.groups or ()
-    equal = _all_of([Operation("==", (own[at], Column(name, (AROUND,)))) for at, name in names.items()])
-    return replace(found.select, source=Join(found.select.source, Subquery(rows, AROUND, ()), "SEMI", equal, ()))
-
-
-def _named_apart(nodes: Sequence[Node]) -> tuple[str, ...]:
-    """Names that no column of the subquery has, for what stands around it."""
-    return unique([f"({heading(node)})" for node in nodes])
-
-
-def _value_of(inner: Select) -> Node:
-    """The one item of a scalar subquery."""
-    ((item, _),) = inner.items
-    assert not isinstance(item, Star), "what is not read as one value"
-    return item
-
-
-def _of_nobody(item: Node) -> Node:
-    """Value of aggregates over no row: a count is 0, all others are missing."""
-
-    def changed(node: Node) -> Node | None:
-        if isinstance(node, Call) and node.name in AGGREGATES:
-            return Constant(0 if "count" in node.name else None)
-        return None
-
-    found = rebuilt(item, changed)
-    return Constant(None) if is_missing(found, ()) else found
-
-
-def _all_of(nodes: Sequence[Node]) -> Node | None:
-    return Operation("and", tuple(nodes)) if len(nodes) > 1 else nodes[0] if nodes else None
-
-
-def _any_of(nodes: Sequence[Node]) -> Node:
-    return Operation("or", tuple(nodes)) if len(nodes) > 1 else nodes[0] if nodes else Constant(False)
-
-
-def _replaced(select: Select, name: str, value: Node) -> Select:
-    """The SELECT with a value for the column that stands for a subquery."""
-
-    def changed(node: Node) -> Node | None:
-        return value if isinstance(node, Column) and node.name == name and not node.qualifiers else None
-
-    return with_nodes(select, partial(rebuilt, change=changed))
-
-
-def _labelled(select: Select, name: str, inner: Select) -> Select:
-    """The SELECT with a heading where the subquery stands alone."""
-    label = inner.items[0][1] or heading(_value_of(inner))
-    items = ((each, label if each == Column(name) and not said else said) for each, said in select.items)
-    return replace(select, items=tuple(items))
-
-
-def _beside(select: Select, name: str, found: _ByKey) -> Select:
-    """The SELECT over its rows and the values of their keys."""
-    names = [f"{name} key {at}" for at in range(len(found.keys))]
-    equal = [Operation(found.equal, (key, Column(own, (name,)))) for key, own in zip(found.keys, names, strict=True)]
-    source = Join(select.source, Subquery(found.select, name, (*names, name)), "LEFT", _all_of(equal), ())
-    items = [
-        (replace(each, excluded=(*each.excluded, *names, name)), said)
-        if isinstance(each, Star) and not each.table
-        else (each, said)
-        for each, said in select.items
-    ]
-    select = replace(select, source=source, items=tuple(items))
-    if found.of_nobody == Constant(None):
-        return select
-    nobody = found.of_nobody
-    if not found.is_exact:  # else a key that keys= does not list would have no people
-        nobody = Case(((found.absent, nobody),), Constant(None))
-    return _replaced(select, name, Operation("coalesce", (Column(name), nobody)))
-
-
-def _looked_up(found: _ByKey, inner: Select, read: ScalarsRead) -> Node:
-    """The value of a row's key among those that were answered first."""
-    branches: list[tuple[Node, Node]] = []
-    rows = read.rows(found.select, len(found.keys) + 1)
-    for *keys, value in rows:
-        if all(key.value is not None for key in keys):
-            equal = _all_of([Operation("==", pair) for pair in zip(found.keys, keys, strict=True)])
-            assert equal is not None
-            branches.append((equal, value))
-    if found.of_nobody != Constant(None):
-        branches.append((found.absent, found.of_nobody))
-    if not branches:
-        return Constant(None)
-    by, number = ", ".join(map(heading, found.keys)), rows[0][0].place + 1
-    return LookedUp(tuple(branches), Constant(None), f"({heading(_value_of(inner))} by {by}, subquery {number})")

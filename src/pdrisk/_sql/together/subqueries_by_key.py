@@ -1,0 +1,204 @@
+"""Scalar subqueries as groups by what they compare with the SELECT around them, and their values in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from pdrisk._model.nodes import Call, Case, Column, Constant, LookedUp, Node, Operation, below, rebuilt
+from pdrisk._sql.relations.rows_of_nobody import is_missing
+from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
+from pdrisk._sql.syntax.headings import heading, unique
+from pdrisk._sql.syntax.tree import From, Join, Select, Star, Subquery, with_nodes
+from pdrisk._sql.text.scalars import ScalarsRead
+
+__all__ = [
+    "ByKey",
+    "all_of",
+    "any_of",
+    "beside",
+    "by_equalities",
+    "by_row",
+    "columns_in",
+    "equality_around",
+    "labelled",
+    "looked_up",
+    "replaced",
+    "semi_joined",
+    "value_of",
+]
+
+AROUND: Final = "(around)"  # alias of public rows of the SELECT around, beside what a subquery reads
+
+
+@dataclass(frozen=True, slots=True)
+class ByKey:
+    """Scalar subquery as a SELECT with GROUP BY.
+
+    Attributes
+    ----------
+    select : Select
+        Its keys, then its value.
+    keys : tuple of Node
+        What they are equal to in the SELECT around it.
+    of_nobody : Node
+        Its value where no row fits.
+    absent : Node
+        What holds around it where no row can fit, so that it has no row.
+    is_exact : bool
+        Whether nothing in it is noisy, and it has rows only where something fits.
+    equal : str
+        How keys are compared.
+    """
+
+    select: Select
+    keys: tuple[Node, ...]
+    of_nobody: Node
+    absent: Node
+    is_exact: bool = False
+    equal: str = "=="
+
+
+def by_equalities(inner: Select, pairs: Sequence[tuple[Node, Node] | None]) -> ByKey | None:
+    """A subquery by what equalities compare; None if one is none, or the same is compared twice."""
+    known = [pair for pair in pairs if pair is not None]
+    keys = tuple(own for own, _ in known)
+    if len(set(keys)) < len(pairs):
+        return None
+    select = replace(inner, items=(*((key, "") for key in keys), *inner.items), groups=keys)
+    others = tuple(other for _, other in known)
+    return ByKey(select, others, _of_nobody(value_of(inner)), any_of([Operation("isna", (each,)) for each in others]))
+
+
+def by_row(
+    inner: Select,
+    leaf: From,
+    conditions: Sequence[Node],
+    columns: Sequence[Column],
+    pairs: Sequence[tuple[Node, Node] | None],
+) -> ByKey:
+    """A subquery that other conditions decide, by the different rows of the public table around it."""
+    names = _named_apart(columns)
+    keys = {column: Column(name, (AROUND,)) for column, name in zip(columns, names, strict=True)}
+    rows = Select(tuple((column, key.name) for column, key in keys.items()), leaf, distinct=True)
+
+    def moved(node: Node) -> Node | None:
+        return keys.get(node) if isinstance(node, Column) else None
+
+    condition, own = all_of([rebuilt(node, moved) for node in conditions]), tuple(keys.values())
+    source = Join(inner.source, Subquery(rows, AROUND, ()), "INNER", condition, ())
+    select = replace(inner, items=(*((key, "") for key in own), *inner.items), source=source, groups=own)
+    absent: list[Node] = [Operation("isna", (pair[1],)) for pair in pairs if pair is not None]
+    of_around = [node for node in conditions if columns_in(node) <= set(columns)]
+    absent += [Case(((node, Constant(False)),), Constant(True)) for node in of_around]
+    return ByKey(select, tuple(columns), _of_nobody(value_of(inner)), any_of(absent), equal="is not distinct from")
+
+
+def equality_around(node: Node, foreign: set[Column]) -> tuple[Node, Node] | None:
+    """The sides of an equality of something of the subquery with something around it."""
+    if not isinstance(node, Operation) or node.symbol != "==":
+        return None
+    for own, other in (node.parts, node.parts[::-1]):
+        if columns_in(own) and not columns_in(own) & foreign and columns_in(other) and columns_in(other) <= foreign:
+            return own, other
+    return None
+
+
+def columns_in(node: Node) -> set[Column]:
+    return {part for part in below(node) if isinstance(part, Column)}
+
+
+def semi_joined(found: ByKey, leaf: From, places: Sequence[int]) -> Select:
+    """The subquery over the rows of its FROM that fit a row of a public table around it, which so lists the keys."""
+    names = dict(zip(places, _named_apart([found.keys[at] for at in places]), strict=True))
+    rows = Select(tuple((found.keys[at], name) for at, name in names.items()), leaf)
+    own = found.select.groups or ()
+    equal = all_of([Operation("==", (own[at], Column(name, (AROUND,)))) for at, name in names.items()])
+    return replace(found.select, source=Join(found.select.source, Subquery(rows, AROUND, ()), "SEMI", equal, ()))
+
+
+def _named_apart(nodes: Sequence[Node]) -> tuple[str, ...]:
+    """Names that no column of the subquery has, for what stands around it."""
+    return unique([f"({heading(node)})" for node in nodes])
+
+
+def value_of(inner: Select) -> Node:
+    """The one item of a scalar subquery."""
+    ((item, _),) = inner.items
+    assert not isinstance(item, Star), "what is not read as one value"
+    return item
+
+
+def _of_nobody(item: Node) -> Node:
+    """Value of aggregates over no row: a count is 0, all others are missing."""
+
+    def changed(node: Node) -> Node | None:
+        if isinstance(node, Call) and node.name in AGGREGATES:
+            return Constant(0 if "count" in node.name else None)
+        return None
+
+    found = rebuilt(item, changed)
+    return Constant(None) if is_missing(found, ()) else found
+
+
+def all_of(nodes: Sequence[Node]) -> Node | None:
+    return Operation("and", tuple(nodes)) if len(nodes) > 1 else nodes[0] if nodes else None
+
+
+def any_of(nodes: Sequence[Node]) -> Node:
+    return Operation("or", tuple(nodes)) if len(nodes) > 1 else nodes[0] if nodes else Constant(False)
+
+
+def replaced(select: Select, name: str, value: Node) -> Select:
+    """The SELECT with a value for the column that stands for a subquery."""
+
+    def changed(node: Node) -> Node | None:
+        return value if isinstance(node, Column) and node.name == name and not node.qualifiers else None
+
+    return with_nodes(select, partial(rebuilt, change=changed))
+
+
+def labelled(select: Select, name: str, inner: Select) -> Select:
+    """The SELECT with a heading where the subquery stands alone."""
+    label = inner.items[0][1] or heading(value_of(inner))
+    items = ((each, label if each == Column(name) and not said else said) for each, said in select.items)
+    return replace(select, items=tuple(items))
+
+
+def beside(select: Select, name: str, found: ByKey) -> Select:
+    """The SELECT over its rows and the values of their keys."""
+    names = [f"{name} key {at}" for at in range(len(found.keys))]
+    equal = [Operation(found.equal, (key, Column(own, (name,)))) for key, own in zip(found.keys, names, strict=True)]
+    source = Join(select.source, Subquery(found.select, name, (*names, name)), "LEFT", all_of(equal), ())
+    items = [
+        (replace(each, excluded=(*each.excluded, *names, name)), said)
+        if isinstance(each, Star) and not each.table
+        else (each, said)
+        for each, said in select.items
+    ]
+    select = replace(select, source=source, items=tuple(items))
+    if found.of_nobody == Constant(None):
+        return select
+    nobody = found.of_nobody
+    if not found.is_exact:  # else a key that keys= does not list would have no people
+        nobody = Case(((found.absent, nobody),), Constant(None))
+    return replaced(select, name, Operation("coalesce", (Column(name), nobody)))
+
+
+def looked_up(found: ByKey, inner: Select, read: ScalarsRead) -> Node:
+    """The value of a row's key among those that were answered first."""
+    branches: list[tuple[Node, Node]] = []
+    rows = read.rows(found.select, len(found.keys) + 1)
+    for *keys, value in rows:
+        if all(key.value is not None for key in keys):
+            equal = all_of([Operation("==", pair) for pair in zip(found.keys, keys, strict=True)])
+            assert equal is not None
+            branches.append((equal, value))
+    if found.of_nobody != Constant(None):
+        branches.append((found.absent, found.of_nobody))
+    if not branches:
+        return Constant(None)
+    by, number = ", ".join(map(heading, found.keys)), rows[0][0].place + 1
+    return LookedUp(tuple(branches), Constant(None), f"({heading(value_of(inner))} by {by}, subquery {number})")
