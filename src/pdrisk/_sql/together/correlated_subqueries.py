@@ -98,15 +98,8 @@ class SettledSubqueries:
         """A SELECT of public rows with noisy numbers of people's rows instead of IN and EXISTS of these."""
         around, left = select.source, list[Membership]()
         for at, each in enumerate(select.members):
-            inner = each.select
-            plain = Select(inner.items, inner.source, inner.where, ctes=inner.ctes, members=inner.members)
-            is_plain = replace(inner, distinct=False) == plain and not aggregates(inner) and not each.of_sets
-            equal = self._equality(each, around, ctes)
-            reads_people = not is_free(inner, self.sources, ctes) and not self._are_noisy(
-                inner.source, seen_by(inner, ctes)
-            )
-            numbered = replace(plain, items=((COUNT, ""),), where=all_of([*conjuncts(inner.where), *equal]))
-            found = self._by_key(numbered, around, ctes) if is_plain and reads_people else None
+            numbered = self._numbered(each, around, ctes)
+            found = None if numbered is None else self._by_key(numbered, around, ctes)
             if found is None or found.is_exact:
                 left.append(each)
                 continue
@@ -144,10 +137,21 @@ class SettledSubqueries:
         found = replace(rows, groups=(value_of(select),), having=Operation(">", (COUNT, Constant(0))))
         return None if self._is_by_person(found, seen) else found
 
-    def _equality(self, member: Membership, around: From, ctes: Ctes) -> list[Node]:
-        """What IN compares, with columns of the SELECT around by the names of their tables; nothing of EXISTS."""
-        if member.operand is None:
-            return []
+    def _numbered(self, member: Membership, around: From, ctes: Ctes) -> Select | None:
+        """The number of people's rows that IN or EXISTS looks for; None of other subqueries."""
+        inner = member.select
+        found = Select(((COUNT, ""),), inner.source, inner.where, ctes=inner.ctes, members=inner.members)
+        is_plain = replace(inner, items=found.items, distinct=False) == found and not aggregates(inner)
+        is_one = member.operand is None or (len(inner.items) == 1 and not isinstance(inner.items[0][0], Star))
+        if not (is_plain and is_one) or member.of_sets or is_free(inner, self.sources, ctes):
+            return None
+        if self._are_noisy(inner.source, seen_by(inner, ctes)):
+            return None
+        equal = [] if member.operand is None else [self._equality(member.operand, inner, around, ctes)]
+        return replace(found, where=all_of([*conjuncts(inner.where), *equal]))
+
+    def _equality(self, operand: Node, inner: Select, around: From, ctes: Ctes) -> Node:
+        """What IN compares, with columns of the SELECT around by the names of their tables."""
 
         def named(node: Node) -> Node | None:
             if not isinstance(node, Column) or node.qualifiers:
@@ -156,7 +160,7 @@ class SettledSubqueries:
             label = label_of(leaf) if isinstance(leaf, Table | Subquery) and not others else ""
             return Column(node.name, (label,)) if label else node
 
-        return [Operation("==", (value_of(member.select), rebuilt(member.operand, named)))]
+        return Operation("==", (value_of(inner), rebuilt(operand, named)))
 
     def _seen(self, around: Around) -> Ctes:
         """CTEs that a SELECT sees."""
