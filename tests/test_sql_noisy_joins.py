@@ -345,7 +345,7 @@ class TestSetsOfPeople:
     @pytest.mark.parametrize(
         ("query", "why"),
         [
-            ("SELECT COUNT(*) FROM (SELECT x FROM people EXCEPT SELECT x FROM people)", "who a person is"),
+            ("SELECT COUNT(*) FROM (SELECT x FROM people EXCEPT SELECT x FROM people)", "public list of its groups"),
             ("SELECT COUNT(*) FROM (SELECT pid, x FROM people EXCEPT SELECT pid, x FROM people)", "one column"),
             ("SELECT COUNT(*) FROM (SELECT pid FROM people EXCEPT ALL SELECT pid FROM people)", "leave out ALL"),
             ("SELECT pid FROM people EXCEPT SELECT pid FROM people WHERE x > 3", "public list of its groups"),
