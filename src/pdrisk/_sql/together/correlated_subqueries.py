@@ -19,6 +19,7 @@ from pdrisk._sql.noisy.noisy_from import aggregates, are_noisy, gives_noisy, lea
 from pdrisk._sql.noisy.noisy_scope import looks_around
 from pdrisk._sql.relations.from_clause import Ctes, is_by_person, is_free, listed_in, public_table, seen_by
 from pdrisk._sql.select.names_of_from import foreign_columns, label_of, tables_with
+from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.tree import Cte, From, Join, Membership, Nothing, Select, Star, Subquery, Table, nodes_of
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.scalars import Around, ScalarsRead
@@ -128,13 +129,15 @@ class SettledSubqueries:
         return replace(select, source=source, members=(), distinct=False)
 
     def _groups(self, select: Select, ctes: Ctes) -> Select | None:
-        """Noisy groups of a side of INTERSECT, of which different rows count; None of ids of people."""
-        rows, seen = replace(select, distinct=False), seen_by(select, ctes)
+        """Noisy groups of a side of INTERSECT, of which different rows count; None of ids of people, and of numbers."""
+        rows, seen, item = replace(select, distinct=False), seen_by(select, ctes), select.items[0][0]
         if is_free(select, self.sources, ctes):
             return replace(select, distinct=True)
-        if aggregates(rows) or isinstance(select.items[0][0], Star):
+        if isinstance(item, Star) or any(isinstance(part, Call) and part.name in AGGREGATES for part in below(item)):
+            return None
+        if aggregates(rows):
             return select if gives_noisy(select, seen, self._is_by_person, self._is_public) else None
-        found = replace(rows, groups=(value_of(select),), having=Operation(">", (COUNT, Constant(0))))
+        found = replace(rows, groups=(item,), having=Operation(">", (COUNT, Constant(0))))
         return None if self._is_by_person(found, seen) else found
 
     def _numbered(self, member: Membership, around: From, ctes: Ctes) -> Select | None:
