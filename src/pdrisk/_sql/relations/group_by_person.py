@@ -133,8 +133,7 @@ def grouped_by_person(select: Select, relation: Relation, sources: Sources) -> R
     if select.distinct and (select.groups != () or any(map(_is_aggregate, _nodes(select)))):
         raise ParameterError("SELECT DISTINCT beside GROUP BY or aggregates is refused in a subquery: leave one out.")
     groups = _groups(select, base, Rows(base, aliases_of(select)))
-    unknown = owners.unknown_among([value.column for _, value in groups if value.column is not None])
-    return _Grouped(select, with_known(base, unknown), sources).relation()
+    return _Grouped(select, with_known(base, [[value.column for _, value in groups]]), sources).relation()
 
 
 def _nodes(select: Select) -> list[Node]:

@@ -103,9 +103,7 @@ def numbered(select: Select, relation: Relation, sources: Sources, label_of: str
     nodes = [*_items(select), *([] if select.qualify is None else [select.qualify])]
     windows = list(dict.fromkeys(part for node in nodes for part in below(node) if isinstance(part, Window)))
     owners, scope = base.owners, Rows(base, {})
-    by = ([named(each, scope).column for each in window.partitions] for window in windows)
-    unknown = (owners.unknown_among([name for name in each if name is not None]) for each in by)
-    base = with_known(base, tuple(dict.fromkeys(name for each in unknown for name in each)))
+    base = with_known(base, ([named(each, scope).column for each in window.partitions] for window in windows))
     names = {window: unused(heading(window), (), taken) for window in windows}
     shown = {part for node in _items(select) for part in below(node)}
     numbers, types = set[str](), dict[str, str]()

@@ -236,8 +236,7 @@ class Rows:
             return found
         lies = self.relation.source.range_of(found.column) if found.range == ANYTHING else found.range
         by = self.relation.listed.get(found.column) if self.reads_ranges and lies.universe is None else None
-        by = by if by is not None and by.side.is_joined else None
-        if by is not None:
+        if by is not None and by.side.is_joined:
             node = by.node if found.kind == NUMBER else in_days(by.node, times=found.kind == TIME)
             lies = lies.within(by.side.range_of(node, lowered(found.column)))
         return replace(found, range=lies)

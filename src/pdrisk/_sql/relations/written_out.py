@@ -161,12 +161,18 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
     )
 
 
-def with_known(base: Relation, columns: Sequence[str]) -> Relation:
-    """A relation that was written out, without the rows in which one of these columns is missing."""
+def with_known(base: Relation, groupings: Iterable[Iterable[str | None]]) -> Relation:
+    """A relation that was written out, without rows that columns of groups do not tell the person of, being missing.
+
+    ``groupings`` are the columns of each GROUP BY or PARTITION BY of it, None for expressions.
+    """
+    assert base.owners is not None
+    named_alone = ([name for name in each if name is not None] for each in groupings)
+    columns = tuple(dict.fromkeys(name for each in named_alone for name in base.owners.unknown_among(each)))
     if not columns:
         return base
     named = tuple((name, Column(name)) for name in base.source.columns)
-    source = replace(base.source, made=Selection(base.source.relation, named, (), tuple(columns)))
+    source = replace(base.source, made=Selection(base.source.relation, named, (), columns))
     said = (Condition(f"({quoted(source.called.get(each, each))} IS NOT NULL)", False) for each in columns)
     return replace(base, source=source, inside=(*base.inside, *said))
 

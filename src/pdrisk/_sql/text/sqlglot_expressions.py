@@ -114,7 +114,7 @@ class ExpressionsOfSqlglot(FunctionsOfSqlglot):
             "Trim": self.trimmed, "Like": self.like, "ILike": self.like, "DPipe": self.joined_text,
             "Concat": self.joined_text, "Pad": self.padded, "Interval": self.interval, "TimeToStr": self.written_time,
             "DateTrunc": self.truncated, "DayOfWeek": self.weekday, "TsOrDsAdd": self.days_later,
-            "AddMonths": self.months_later, **dict.fromkeys(("DateDiff", "TimestampDiff"), self.days_between),
+            "AddMonths": self.months_later, **dict.fromkeys(("DateDiff", "TimestampDiff"), self.time_between),
             "TsOrDsToDate": self.dated,
             "Explode": self.series_of_rows,
             "LastDay": self.last_day, **dict.fromkeys(OF_TEXT, self.of_text),

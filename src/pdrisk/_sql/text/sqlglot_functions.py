@@ -159,16 +159,16 @@ class FunctionsOfSqlglot(ABC):
         months = self.node(node.expression)
         return Cast(Operation("+", (self.as_date(node.this), call("to_months", months))), "DATE", forgiving=True)
 
-    def days_between(self, node: Expression) -> Node:
+    def time_between(self, node: Expression) -> Node:
         """Spark's DATEDIFF: days from the second date to the first; with a unit, whole ones between two times."""
         self.only(node, "this", "expression", "unit")
         if (unit := node.args.get("unit")) is None:
             return Operation("-", (self.as_date(node.this), self.as_date(node.expression)))
         if (name := str(unit.this).lower()) not in UNITS:
             self.refuse(f"DATEDIFF of {name}s")
-        return call("date_sub", Constant(name), *map(self._time_compared, (node.expression, node.this)))
+        return call("date_sub", Constant(name), *map(self._end_of_time, (node.expression, node.this)))
 
-    def _time_compared(self, node: Expression) -> Node:
+    def _end_of_time(self, node: Expression) -> Node:
         """A side of DATEDIFF with a unit, which compares times, and reads dates that are written out."""
         inner = node.this if type(node).__name__ == "TsOrDsToDate" else node
         return self.as_date(node) if getattr(inner, "is_string", False) else self.node(inner)

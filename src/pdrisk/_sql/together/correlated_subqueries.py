@@ -1,4 +1,4 @@
-"""Subqueries of noisy groups: by a key of the SELECT around them, or in its IN.
+"""Subqueries of noisy groups: by a key of the SELECT around them, in its IN and EXISTS, or sides of INTERSECT.
 
     SELECT d.name, (SELECT COUNT(*) FROM visits v WHERE v.cid = d.cid) FROM clubs d
     ──> clubs d LEFT JOIN (SELECT v.cid, COUNT(*) FROM visits v SEMI JOIN clubs USING (cid) GROUP BY v.cid)
