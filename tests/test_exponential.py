@@ -489,11 +489,13 @@ class TestAccuracy:
         ages = (np.random.default_rng(1).integers(20, 60, n)).tolist(), Universe(0.0, 1e6), True
         scale = [0, 10] * (n // 2), Universe(-5.0, 15.0), True
         apart = np.random.default_rng(2).uniform(0.2, 0.8, n).tolist(), Universe(0.0, 1.0), False
-        for records, universe, whole in (tied, ages, scale, apart):
+        is_max = extreme in (Max(), Quantile(1.0))
+        worst = [0 if is_max else 100] * n, Universe(0.0, 100.0), False  # as many points beyond as there can be
+        for records, universe, whole in (tied, ages, scale, apart, worst):
             mechanism = kind(replace(extreme, whole=whole), universe, eps)
             runs = runs_of(mechanism, records)
             total = sum(mass * width for _, width, mass in runs)
-            is_max = mechanism.score.a > 0
+            assert is_max == (mechanism.score.a > 0)
             beyond = runs[-1] if is_max else runs[0]
             occupied = rounded(mechanism, records)
             assert beyond[0] == (occupied.max() + 1 if is_max else 0) and beyond[1] > 0
