@@ -66,6 +66,14 @@ ON = {  # what joins patients p with stays s, and why it does not
 FROM = {
     "a comma": (f"{P}, {S}", NOT_ON_PEOPLE),
     "a comma with OR": (f"{P}, {S} WHERE p.pid = s.pid OR p.age = 1", NOT_ON_PEOPLE),
+    "a comma with most of OR": (
+        f"{P}, {S} WHERE (p.pid = s.pid AND p.age = 1) OR (p.pid = s.pid AND s.days = 2) OR p.age = 3",
+        NOT_ON_PEOPLE,
+    ),
+    "a comma with a part of OR": (
+        f"{P}, {S} WHERE (p.age = 1 AND p.pid = s.pid) OR p.age = 2 OR (p.pid = s.pid AND s.days = 2)",
+        NOT_ON_PEOPLE,
+    ),
     "a comma with others": (f"{P}, {S} WHERE p.pid = s.partner", NOT_ON_PEOPLE),
     "cross": (f"{P} CROSS JOIN {S}", NOT_ON_PEOPLE),
     "three, of which two": (f"{P} JOIN {S} USING (pid), texts t", NOT_ON_PEOPLE),

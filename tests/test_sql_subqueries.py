@@ -68,6 +68,7 @@ QUERIES = {
     "IN beside public rows": (f"SELECT name FROM clubs WHERE cid IN ({BUSY}) AND zone IN (SELECT zone FROM zones) ORDER BY name", 1),
     "IN in a subquery": (f"SELECT COUNT(*) AS n FROM visits WHERE x > (SELECT AVG(x) + 0.01 FROM visits WHERE cid IN ({BUSY}))", 3),
     "NOT IN of rows": ("SELECT name FROM clubs WHERE cid NOT IN (SELECT cid FROM visits) ORDER BY name", 1),
+    "NOT IN of rows, of NULL": ("SELECT town FROM zones WHERE zone NOT IN (SELECT kind + 1 FROM visits WHERE kind = 0) ORDER BY town", 1),
     "IN of rows": ("SELECT COUNT(*) AS n FROM clubs WHERE cid IN (SELECT DISTINCT cid FROM visits WHERE x > 7) AND fee > 1", 1),
     "IN of rows and of public ones": ("SELECT name FROM clubs WHERE cid + 1 IN (SELECT cid FROM visits) AND zone IN (SELECT zone FROM zones) ORDER BY 1", 1),
     "EXISTS of rows": ("SELECT name FROM clubs c WHERE EXISTS (SELECT * FROM visits v WHERE v.cid = c.cid AND x > c.fee) ORDER BY 1", 1),
