@@ -108,7 +108,7 @@ class SettledSubqueries:
             met: list[Node] = [Operation("<=" if each.negated else ">", (Column(name), Constant(0)))]
             met += [] if each.operand is None else [Operation("notna", (each.operand,))]
             select = replace(select, where=all_of([*conjuncts(select.where), *met]))
-            select = beside(select, name, found)
+            select = beside(select, name, replace(found, absent=Constant(True)))  # as IN of a list of groups has it
         return replace(select, members=tuple(left))
 
     def _with_joined_sets(self, select: Select, ctes: Ctes) -> Select:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from pdrisk._model.nodes import Call, Case, Column, Constant, LookedUp, Node, Operation, below, rebuilt
+from pdrisk._model.nodes import Call, Case, Column, Constant, LookedUp, Node, Operation, below, conjuncts, rebuilt
 from pdrisk._sql.relations.rows_of_nobody import is_missing
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading, unique
@@ -68,8 +68,13 @@ def by_equalities(inner: Select, pairs: Sequence[tuple[Node, Node] | None]) -> B
     if len(set(keys)) < len(pairs):
         return None
     select = replace(inner, items=(*((key, "") for key in keys), *inner.items), groups=keys)
-    others = tuple(other for _, other in known)
-    return ByKey(select, others, _of_nobody(value_of(inner)), any_of([Operation("isna", (each,)) for each in others]))
+    around: dict[Node, Node] = dict(known)
+    ruled_out = [
+        _is_not(rebuilt(node, around.get)) for node in conjuncts(inner.where) if columns_in(node) <= around.keys()
+    ]
+    others = tuple(around.values())
+    absent = any_of([*(Operation("isna", (each,)) for each in others), *ruled_out])
+    return ByKey(select, others, _of_nobody(value_of(inner)), absent)
 
 
 def by_row(
@@ -92,7 +97,7 @@ def by_row(
     select = replace(inner, items=(*((key, "") for key in own), *inner.items), source=source, groups=own)
     absent: list[Node] = [Operation("isna", (pair[1],)) for pair in pairs if pair is not None]
     of_around = [node for node in conditions if columns_in(node) <= set(columns)]
-    absent += [Case(((node, Constant(False)),), Constant(True)) for node in of_around]
+    absent += map(_is_not, of_around)
     return ByKey(select, tuple(columns), _of_nobody(value_of(inner)), any_of(absent), equal="is not distinct from")
 
 
@@ -129,6 +134,11 @@ def value_of(inner: Select) -> Node:
     ((item, _),) = inner.items
     assert not isinstance(item, Star), "what is not read as one value"
     return item
+
+
+def _is_not(condition: Node) -> Node:
+    """That a condition does not hold, or nobody knows."""
+    return Case(((condition, Constant(False)),), Constant(True))
 
 
 def _of_nobody(item: Node) -> Node:
