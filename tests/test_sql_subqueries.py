@@ -227,6 +227,8 @@ def test_keys_that_are_not_listed_have_no_value():
         ("SELECT COUNT(*) FROM visits WHERE cid IN (SELECT cid FROM visits)", "joined on something else than who a person is"),
         ("SELECT COUNT(*) FROM visits WHERE cid IN (SELECT cid, COUNT(*) FROM visits GROUP BY cid)", "2 columns where one column is needed"),
         ("SELECT name FROM clubs WHERE EXISTS (SELECT cid FROM visits)", "over noisy values are refused"),
+        ("SELECT name FROM clubs WHERE cid NOT IN (SELECT cdi FROM visits)", "unknown column 'cdi' in the subquery"),
+        ("SELECT name FROM clubs c WHERE EXISTS (SELECT 1 FROM visits v WHERE v.cid = c.cdi)", "unknown column 'c.cdi'"),
         ("SELECT name FROM clubs WHERE cid IN (SELECT * FROM visits)", "over noisy values are refused"),
         ("SELECT name FROM clubs WHERE cid NOT IN (SELECT cid, kind FROM visits)", "over noisy values are refused"),
         ("SELECT COUNT(*) FROM visits WHERE kind IN (SELECT kind FROM visits GROUP BY kind)", "public list of its groups"),

@@ -37,6 +37,7 @@ from pdrisk._sql.together.subqueries_by_key import (
     semi_joined,
     value_of,
 )
+from pdrisk.errors import UnknownColumnError
 
 __all__ = ["SettledSubqueries"]
 
@@ -150,6 +151,9 @@ class SettledSubqueries:
             return None
         if self._are_noisy(inner.source, seen_by(inner, ctes)):
             return None
+        for each in foreign_columns(inner, seen_by(inner, ctes), self.sources):
+            if not tables_with(each, around, ctes, self.sources):
+                raise UnknownColumnError(f"unknown column {each.path!r} in the subquery of IN or EXISTS.")
         equal = [] if member.operand is None else [self._equality(member.operand, inner, around, ctes)]
         return replace(found, where=all_of([*conjuncts(inner.where), *equal]))
 
