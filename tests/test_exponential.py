@@ -477,7 +477,7 @@ class TestAccuracy:
     @pytest.mark.parametrize("extreme", [Max(), Min(), Quantile(1.0), Quantile(0.0)], ids=lambda each: each.label)
     @pytest.mark.parametrize("eps", [F(3), F(1), F(1, 10), F(1, 2000)], ids=str)
     @pytest.mark.parametrize("kind", [Exponential, ExponentialInterval], ids=lambda each: each.name)
-    def test_extremes_lie_beyond_everybody_seldom(self, extreme, eps, kind):
+    def test_extremes_lie_beyond_everybody_once_in_20_times(self, extreme, eps, kind):
         """By exact probabilities, at ``n eps = 100``: of tied ends, wide bounds, and records that all differ.
 
         At 150 where scores share weights.
@@ -490,7 +490,8 @@ class TestAccuracy:
         scale = [0, 10] * (n // 2), Universe(-5.0, 15.0), True
         apart = np.random.default_rng(2).uniform(0.2, 0.8, n).tolist(), Universe(0.0, 1.0), False
         is_max = extreme in (Max(), Quantile(1.0))
-        worst = [0 if is_max else 100] * n, Universe(0.0, 100.0), False  # as many points beyond as there can be
+        many = n * 11 // 10  # for a sixth of them to be as many as are asked for
+        worst = [0 if is_max else 100] * many, Universe(0.0, 100.0), False  # as many points beyond as there can be
         for records, universe, whole in (tied, ages, scale, apart, worst):
             mechanism = kind(replace(extreme, whole=whole), universe, eps)
             runs = runs_of(mechanism, records)
@@ -499,7 +500,7 @@ class TestAccuracy:
             beyond = runs[-1] if is_max else runs[0]
             occupied = rounded(mechanism, records)
             assert beyond[0] == (occupied.max() + 1 if is_max else 0) and beyond[1] > 0
-            assert (14 if kind is Exponential else 20) * beyond[1] * beyond[2] <= total
+            assert 20 * beyond[1] * beyond[2] <= total
 
     def test_median_of_many_is_exact(self):
         mechanism = Exponential(Median(whole=True), Universe(1.0, 675.0), F(1))

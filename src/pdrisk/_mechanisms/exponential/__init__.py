@@ -27,10 +27,10 @@ from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 
 __all__ = [
+    "BEYOND",
     "LARGEST_DENOMINATOR",
     "TOO_FEW",
     "TOO_MANY",
-    "UNSURE",
     "Exponential",
     "fraction_of",
     "score_of",
@@ -40,8 +40,7 @@ __all__ = [
 LARGEST_DENOMINATOR = 10**6  # of the fraction that a quantile is taken for: scores of 2**43 records fit 64 bits
 SPARE = 6  # ranks: one record moves the rank by one at most, and the window of a/b is within five of it
 ONE_IN = 6  # of how many records at most one is left between the end and what is asked of an extreme
-BEYOND = Fraction(1, 14)  # how often an extreme may be answered by a point beyond all records
-UNSURE = Fraction(1, 20)  # how often what is told of errors may not hold
+BEYOND = Fraction(1, 20)  # how often an extreme may be answered by a point beyond all records
 OUTER = Fraction(1, 10)  # quantiles so near to an end
 TOO_MANY, TOO_FEW = 2, 3  # what a record too many between these, or an extreme, and the end counts, and one too few
 
@@ -80,7 +79,7 @@ def score_of(statistic: Statistic, eps: Fraction, spread: int) -> Score:
     """Score of points as answers to a statistic, all of which weigh so many times the least beforehand.
 
     An extreme is asked for so many sixths of records from the end that all points beyond all records together are
-    chosen once in 14 times at most, wherever there are six times as many records; of fewer, for a sixth of them.
+    chosen once in 20 times at most, wherever there are six times as many records; of fewer, for a sixth of them.
     """
     score = slopes_of(statistic)
     if 0 < score.a < score.b or not (score.above and score.below):
@@ -185,7 +184,7 @@ class Exponential(Mechanism):
         or less. Of few records, fewer are left between an end and the rank.
         """
         weights = self.weights
-        reach = weights.reach(self._outcomes, UNSURE)
+        reach = weights.reach(self._outcomes, BEYOND)
         slope = min(each for each in (self.score.above, self.score.below) if each) * self.score.b
         return math.inf if reach is None else float(Fraction(reach * weights.coarse - 1, slope) + self._left)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn
-from pdrisk._mechanisms.exponential import TOO_FEW, TOO_MANY, UNSURE, Exponential, score_of, slopes_of
+from pdrisk._mechanisms.exponential import BEYOND, TOO_FEW, TOO_MANY, Exponential, score_of, slopes_of
 from pdrisk._mechanisms.exponential.items import Items
 from pdrisk._mechanisms.exponential.joint import Joint, Spare, Target
 from pdrisk._mechanisms.exponential.measure import Measure
@@ -37,7 +37,7 @@ def targets_of(score: Score, measure: Measure, outcomes: int, eps: Fraction) -> 
     else:
         shape = score
     weights = Weights.of_all((score, shape), outcomes, eps)
-    never = weights.reach((measure.spread + 1) ** 2, UNSURE)
+    never = weights.reach((measure.spread + 1) ** 2, BEYOND)
     reach = (weights.cap if never is None else never + 1) * weights.coarse
     ends = []
     for is_upper in (False, True):
