@@ -215,9 +215,9 @@ class TestOfListedColumns:
 
     def test_what_is_no_number_is_one_missing_group(self):
         frame = self.rows()
-        query = "SELECT ln(n - 2) AS g, COUNT(*) AS k FROM frame GROUP BY g"
+        query = "SELECT sqrt(n - 2) AS g, COUNT(*) AS k FROM frame GROUP BY g"  # NaN, or an error, by DuckDB's version
         answer = pdrisk.sql(query, eps=1, keys={"n": LISTED["n"]}, frame=frame)
-        assert [None if pd.isna(each) else each for each in answer["g"]] == [None, -np.inf, 0.0]
+        assert [None if pd.isna(key) else key for key in answer["g"]] == [None, 0.0, 1.0]
         assert answer["k"].tolist() == [sum(frame["n"] < 2), sum(frame["n"] == 2), sum(frame["n"] == 3)]
 
     @pytest.mark.parametrize(
