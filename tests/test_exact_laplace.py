@@ -5,6 +5,7 @@ The random bits of these tests are seeded, so that nothing here fails by chance.
 
 import bisect
 import decimal
+import itertools
 import math
 import os
 import subprocess
@@ -190,7 +191,8 @@ class TestDraw:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(exact_laplace, "_high", high)
                 patch.setattr(exact_laplace, "_is_kept", is_kept)
-                (magnitude,), (negative,), (kept,) = exact_laplace._tried(law, 1, scripted(word, *low))
+                bits = scripted(word, *low)
+                (magnitude,), (negative,), (kept,) = exact_laplace._tried(law, bits(1), bits)
             assert kept and int(magnitude) >> law.shift == 5
             return asked | {"low": int(magnitude) % 2**law.shift, "negative": bool(negative)}
 
@@ -217,6 +219,31 @@ class TestDraw:
         rejected, rest = high | (2**12 - 1) << 40 | (2**shift - 1) << 1, 2**64 - 1
         bits = scripted(rejected, rest, high | 1, high | 3 << 1 | 1)
         assert discrete_laplace_noise(1, scale, bits).tolist() == [-3]
+
+    @pytest.mark.parametrize("scale", ALL, ids=lambda scale: f"{float(scale):.3g}")
+    def test_few_one_by_one_are_the_same_as_in_arrays(self, scale, monkeypatch):
+        """Of the same words, also where sums leave 64 bits; what one by one is not decided are a few of them."""
+        rng, law = np.random.default_rng(6), exact_laplace._law(scale)
+        words = [rng.integers(0, 2**64, rng.integers(1, 5), dtype=np.uint64) for _ in range(400)]
+        exact = [rng.choice([5, -7, 2**62, -(2**62)], len(each)).astype(np.int64) for each in words]
+        open_ones = sum(exact_laplace._of_few(law, [0], each[:1].tolist()) is None for each in words)
+        assert open_ones < 400 * (1 if law.shift > exact_laplace.IN_ONE_WORD or scale < 2 else 0.2) + 1
+
+        def sums():
+            sources = [itertools.chain(first.tolist(), count) for first, count in zip(words, fresh(), strict=True)]
+            return [
+                plus_discrete_laplace(
+                    numbers, scale, lambda n, own=own: np.array([next(own) for _ in range(n)], dtype=np.uint64)
+                ).tolist()
+                for numbers, own in zip(exact, sources, strict=True)
+            ]
+
+        def fresh():
+            return (map(int, np.random.default_rng(at).integers(0, 2**63, 400)) for at in range(len(words)))
+
+        one_by_one = sums()
+        monkeypatch.setattr(exact_laplace, "_of_few", lambda *_: None)
+        assert sums() == one_by_one
 
     def test_rejections_keep_the_others(self):
         """Noise comes to where it belongs: each sum is that of its own number."""

@@ -19,8 +19,8 @@ from pdrisk._core.summary import Summary
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import calibrated
 from pdrisk._mechanisms.bernstein import _critical
-from pdrisk._model.joint import joined
-from pdrisk._model.query import UNIT, Line, answered_by
+from pdrisk._model.answering import answered_by, joined
+from pdrisk._model.query import UNIT, Line
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

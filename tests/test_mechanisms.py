@@ -192,15 +192,18 @@ class TestTwoSums:
         assert (high - low).max() < 8 / 1000
         assert np.mean((low <= share) & (share <= high)) > 0.96
 
-    def test_no_group_changes_the_interval_of_another(self):
-        mechanism = calibrated("two_sums", Mean(), Universe(0.0, 1.0), Fraction(1))
+    @pytest.mark.parametrize("universe", [Universe(0.0, 1.0), BOUNDS, Universe(-3.3, 0.1)], ids=str)
+    def test_no_group_changes_the_interval_of_another(self, universe):
+        mechanism = calibrated("two_sums", Mean(), universe, Fraction(7, 5))
         size = 20_000  # more than are looked at together
         counts = np.arange(size) % 40
         drawn = mechanism.draw(Summary(counts, places=counts * (PLACES // 3)))
         low, high = mechanism.interval(drawn, 0.95)
         for group in (*range(40), 8191, 8192, size - 1):
-            alone = mechanism.interval(drawn[:, group : group + 1], 0.95)
+            own = drawn[:, group : group + 1]
+            alone = mechanism.interval(own, 0.95)
             assert (low[group], high[group]) == (alone[0][0], alone[1][0])
+            assert mechanism.value(drawn)[group] == mechanism.value(own)[0]
 
     @given(parts=st.tuples(*[st.floats(-9, 9) | st.floats(-500, 500)] * 2))
     def test_the_interval_is_the_hull_of_all_accepted_means(self, parts):

@@ -23,8 +23,9 @@ from pdrisk._core.pairs import Corr, Cov, PairStatistic, Slope
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Statistic, Sum
 from pdrisk._core.universe import Rectangle, Universe
+from pdrisk._model.answering import answered_by
 from pdrisk._model.asked_groups import Groups
-from pdrisk._model.query import Line, Query, answered_by
+from pdrisk._model.query import Line, Query
 from pdrisk._model.unit import judged_people, judged_unit
 from pdrisk.engines.numpy.frame import FrameEngine
 from test_approximate_quantiles import Outcomes, coarse, mechanism_of  # noqa: F401 - a fixture

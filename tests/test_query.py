@@ -6,8 +6,9 @@ import pytest
 
 from pdrisk._core.statistics import Count, Mean, Sum
 from pdrisk._core.universe import Universe
+from pdrisk._model.answering import answered_by
 from pdrisk._model.asked_groups import Groups
-from pdrisk._model.query import Line, Query, answered_by
+from pdrisk._model.query import Line, Query
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ from pdrisk import Dataset, ParameterError
 from pdrisk._answer.answer import Answer
 from pdrisk._core.risks.gaussian_dp import limit_of, mu_of_exponential, mu_of_laplace, mu_of_pure, squared
 from pdrisk._core.universe import Universe
+from pdrisk._model.answering import answered_by
 from pdrisk._model.arguments import statistic
-from pdrisk._model.query import Line, Query, answered_by, eps_for
+from pdrisk._model.query import Line, Query, eps_for
 from pdrisk._model.unit import Unit
 
 pytestmark = [

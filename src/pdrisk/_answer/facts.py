@@ -169,7 +169,7 @@ def facts_of_lines(
 def facts_of_one(query: Query, mechanism: Mechanism, reading: Reading, looked: float) -> Callable[[], Facts]:
     """The facts of a query's only line: their inputs are read here, and the facts computed when they are called for.
 
-    Sooner if it would hold numbers of single records or points as long as the answer lives.
+    Sooner if it would hold many numbers, or some of people, as long as the answer lives.
     """
     (summary,) = reading.summaries
     if query.unit.weight > 1 or not summary.is_small:

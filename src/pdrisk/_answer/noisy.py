@@ -183,7 +183,7 @@ class NoisyAnswers:
             low, high = np.floor(low / base) * base, np.ceil(high / base) * base
             low, high = np.clip(low, *self.shown_range), np.clip(high, *self.shown_range)
         withheld = self.withheld
-        return np.where(withheld, np.nan, low), np.where(withheld, np.nan, high)
+        return (np.where(withheld, np.nan, low), np.where(withheld, np.nan, high)) if withheld.any() else (low, high)
 
 
 def withhold(drawn: Drawn, groups: NDArray[np.bool_]) -> Drawn:

@@ -207,7 +207,6 @@ def released(
                 lambda: guarded(lambda: _meant(query, mechanisms, rules, people, reading)),
                 None if keys is None else list(map(key_text, keys)),
             )
-        costs = list(map(query.mu2_at, query.leads, query.shares))
         tables = [_estimates(query, reading, lead, each) for lead, each in zip(query.leads, noisy, strict=True)]
         releases = tuple(
             Released(
@@ -220,7 +219,7 @@ def released(
                     looked[at],
                     weight,
                     query.selection,
-                    costs[query.releases[at]],
+                    query.costs[query.releases[at]],
                     draws[query.releases[at]],
                     rules.hides_parts,
                 ),

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Bins", "FloatArray", "IntArray", "Needs", "Ranks", "Summary", "window_start"]
 
+FEW = 2**12  # numbers that an answer may keep for those who ask for facts later
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
@@ -238,9 +240,9 @@ class Summary:
 
     @property
     def is_small(self) -> bool:
-        """Whether it holds a few numbers for each group, and none of single points or people."""
-        large = (self.cells, self.whole_cells, self.size_sums, self.contributions)
-        return all(part is None for part in large)
+        """Whether it holds few numbers, and none of people."""
+        cells = [part for part in (self.cells, self.whole_cells) if part is not None]
+        return self.size_sums is None and self.contributions is None and sum(len(each.point) for each in cells) <= FEW
 
     def of_rows(self, groups: NDArray[np.integer]) -> Summary:
         """For each of R records the summary of its group, shape (R,) instead of (G,)."""

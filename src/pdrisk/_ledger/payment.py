@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pdrisk._core.foreign import shown
 from pdrisk._ledger.accounts import ambient
@@ -22,6 +22,9 @@ from pdrisk.errors import ColumnTypeError, LedgerError, ParameterError, PdriskEr
 __all__ = ["Payment", "check_curator", "ledger_for", "opened_ledger", "paying"]
 
 
+UNPAID = Receipt(Policy())
+
+
 @dataclass(frozen=True, slots=True)
 class Payment:
     """Permission to answer a query: the rules, and a remembered answer if there is one.
@@ -34,7 +37,7 @@ class Payment:
     """
 
     query: Query
-    receipt: Receipt = field(default_factory=lambda: Receipt(Policy()))
+    receipt: Receipt = UNPAID
     payer: Ledger | None = None
 
     @property

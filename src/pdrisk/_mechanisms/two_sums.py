@@ -15,7 +15,7 @@ from pdrisk._core.risks.gaussian_dp import mu_of_laplace, on_lattice
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn, Mechanism, likely_noise95
-from pdrisk._mechanisms.laws.fieller import CELLS, mean_interval
+from pdrisk._mechanisms.laws.fieller import CELLS, FEW, LARGEST_EPS, interval_of_one, mean_interval
 from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_laplace
@@ -100,11 +100,23 @@ class TwoSums(Mechanism):
         """Fieller's interval of a mean, and at least the value itself."""
         if is_total(self.statistic):
             return total_interval(self.statistic, self.universe, self._parts(drawn), float(self.eps), level)
-        below, above = self._parts(drawn)
+        if drawn.shape[1] <= FEW:
+            ends = [self._ends(above, below, _critical(level)) for above, below in zip(*drawn.tolist(), strict=True)]
+            return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
+        above, below = drawn / PLACES
         low, high = mean_interval(above, below, float(self.eps), _critical(level))
         value, more = self._share(drawn), 1 / PLACES  # to which records are rounded
         low, high = np.minimum(low - more, value), np.maximum(high + more, value)
-        return self._answer(np.maximum(low, 0.0)), self._answer(np.minimum(high, 1.0))
+        return self._answer(low), self._answer(high)
+
+    def _ends(self, above: int, below: int, critical: FloatArray) -> tuple[float, float]:
+        """`interval` of one group, by the same operations in the same order: the same floats."""
+        eps, a, b = min(float(self.eps), LARGEST_EPS), float(above), float(below)
+        low, high = interval_of_one(a / PLACES * eps, b / PLACES * eps, critical)
+        share, more = self._share_of_one(a, b), 1 / PLACES
+        lo, hi, width = self.universe.lo, self.universe.hi, self.universe.width
+        low, high = lo + width * min(low - more, share), lo + width * max(high + more, share)
+        return min(max(low, lo), hi), min(max(high, lo), hi)
 
     def law(self, drawn: Drawn) -> Law | None:
         found = law_of_parts(self.statistic, self.universe, 2, 1 / self.eps)
@@ -131,9 +143,16 @@ class TwoSums(Mechanism):
     def _share(self, drawn: Drawn) -> FloatArray:
         """Place of the mean between the bounds, from 0 to 1; the middle if there seem to be no records."""
         a, b = drawn.astype(np.float64)
+        if len(a) <= FEW:
+            return np.array(list(map(self._share_of_one, a.tolist(), b.tolist())))
         both = a + b
         share: FloatArray = np.divide(a, both, out=np.full(a.shape, 0.5), where=both > 0)
         return _within(share, 0.0, 1.0)
+
+    @staticmethod
+    def _share_of_one(a: float, b: float) -> float:
+        """`_share` of one group."""
+        return min(max(a / (a + b), 0.0), 1.0) if a + b > 0 else 0.5
 
     def _answer(self, share: FloatArray) -> FloatArray:
         lo, hi = self.universe.lo, self.universe.hi

@@ -14,9 +14,9 @@ from pdrisk._core.foreign import array_of, own_errors
 from pdrisk._core.risks import gaussian_dp as gaussian
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Mean
+from pdrisk._model.answering import answered_by, joined
 from pdrisk._model.arguments import check_step, checked_number, epsilon, statistics, universe
-from pdrisk._model.joint import joined
-from pdrisk._model.query import Line, Query, answered_by
+from pdrisk._model.query import Line, Query
 from pdrisk._model.unit import Unit, checked_count
 from pdrisk.errors import ColumnTypeError, ParameterError
 

@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
 
-from pdrisk._core.different import DistinctSum, DistinctWholeSum
-from pdrisk._core.foreign import shown
-from pdrisk._core.order import Max, Min, Quantile
+from pdrisk._core.once import once
 from pdrisk._core.pairs import Slope
-from pdrisk._core.replaced import SumOfSize, WholeSumOfSize
 from pdrisk._core.risks.gaussian_dp import largest_eps, limit_of, mu_of_pure, squared
-from pdrisk._core.statistics import Statistic, Sum, WholeSum
+from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import Needs
 from pdrisk._core.surveys.weighted import WEIGHTED
-from pdrisk._core.universe import Days, Universe
+from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import (
     MECHANISMS,
-    WITH_INTERVAL,
-    ClippedSums,
-    Exponential,
     Mechanism,
     calibrated,
-    mechanism_for,
 )
 from pdrisk._mechanisms.partition_selection import PartitionSelection
-from pdrisk._model.arguments import checked_flag, checked_mechanism, checked_success
+from pdrisk._model.arguments import checked_success
 from pdrisk._model.asked_groups import Groups, Source
-from pdrisk._model.kinds import DATE, kind_within
 from pdrisk._model.margins import Margins
 from pdrisk._model.rowwise import Derived, RowwiseFilter
 from pdrisk._model.unit import Unit
 from pdrisk._printing import printable
 from pdrisk.errors import ParameterError
 
-__all__ = ["Line", "Query", "answered_by", "eps_for", "written"]
+__all__ = ["LARGEST_WHOLE", "Line", "Query", "eps_for", "written"]
 
 LARGEST_WHOLE: Final = 2**31  # of a whole sum's records: then those of 2**31 people are exact in 64 bits
 UNIT: Final = Universe(0.0, 1.0)  # where bounds come from the data and are not known yet
@@ -91,7 +82,7 @@ class Line:
         return own if self.other is None else (*own, self.other)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Query:
     """An immutable request.
 
@@ -164,7 +155,7 @@ class Query:
         if not self.releases:
             object.__setattr__(self, "releases", tuple(range(len(self.lines))))
 
-    @property
+    @once
     def leads(self) -> tuple[int, ...]:
         """For each release the line whose records are drawn from: the first with bounds, else the first."""
         found: dict[int, int] = {}
@@ -174,13 +165,13 @@ class Query:
                 found[release] = at
         return tuple(found.values())
 
-    @property
+    @once
     def drawn_from(self) -> tuple[int, ...]:
         """The lines whose summaries are drawn from: `leads`, and all lines of a release that is about all of them."""
         of_all = (at for at, line in enumerate(self.lines) if MECHANISMS[line.mechanism].is_of_all_lines)
         return tuple({*self.leads, *of_all})
 
-    @property
+    @once
     def line_shares(self) -> tuple[Fraction, ...]:
         """For each line the eps of its release."""
         return tuple(self.shares[release] for release in self.releases)
@@ -192,9 +183,21 @@ class Query:
 
     def mechanism(self, line: int, universe: Universe | None = None, eps: Fraction | None = None) -> Mechanism:
         """Mechanism of a line, calibrated so that a person loses at most eps, or the line's share."""
+        own = self.lines[line]
+        is_known = eps is None and own.universe is not None
+        if is_known and line in self._mechanisms:
+            return self._mechanisms[line]
         share = self.shares[self.releases[line]] if eps is None else eps
         weight = self.weight(line, share)
-        return self.lines[line].calibrated(share if weight == 1 else share / weight, universe)
+        found = own.calibrated(share if weight == 1 else share / weight, universe)
+        if is_known:
+            self._mechanisms[line] = found
+        return found
+
+    @once
+    def _mechanisms(self) -> dict[int, Mechanism]:
+        """The mechanisms that were calibrated already, of lines with declared bounds: they know nothing of data."""
+        return {}
 
     def global_sensitivity(self, line: int, universe: Universe) -> float:
         """Largest change of the answer of a line by one person, in any data."""
@@ -205,23 +208,23 @@ class Query:
         """Parts of a summary that a line reads in its universe, at its eps if that is known."""
         return self.mechanism(line, universe).reads if self.shares else self.lines[line].needs
 
-    @property
+    @once
     def least_part(self) -> Fraction:
         """Least part of a share that anything is measured with: 1, but for margins."""
         return Fraction(1) if self.margins is None else min(part for _, part in self.margins.shares)
 
-    @property
+    @once
     def is_private(self) -> bool:
         """Whether bounds and keys are declared, so that eps promises what it says."""
         listed = self.groups is None or self.groups.keys is not None or self.groups.is_private
         return listed and all(line.universe is not None or not line.statistic.bounded for line in self.lines)
 
-    @property
+    @once
     def replaces(self) -> bool:
         """Whether neighbours differ by another value of one record, and the number of records is public."""
         return any(line.statistic.replaces for line in self.lines)
 
-    @property
+    @once
     def eps(self) -> Fraction:
         """The total of all releases, and of what chooses groups."""
         paid = self.shares if self.selection is None else (*self.shares, self.selection.eps)
@@ -244,6 +247,11 @@ class Query:
             return sum((self._mu2_of(line, part, apart=apart) for apart, part in parts), Fraction(0))
         return self._mu2_of(line, eps, apart=self.unit.overall)
 
+    @once
+    def costs(self) -> tuple[Fraction, ...]:
+        """`mu2_at` of each release."""
+        return tuple(map(self.mu2_at, self.leads, self.shares))
+
     def _mu2_of(self, line: int, eps: Fraction, *, apart: bool) -> Fraction:
         """That of one draw for each group; ``apart``: whether all of a person may be in one, as in a margin."""
         if self.lines[line].statistic.bounded and self.lines[line].universe is None:
@@ -254,11 +262,11 @@ class Query:
             return mechanism.mu2_of(weight, self.unit.groups, apart=apart)
         return _mu2_of_draw(mechanism, weight, self.unit.groups, apart)
 
-    @property
+    @once
     def mu2(self) -> Fraction:
         """The same for all releases, and for what chooses groups: what a budget of success pays, beside `delta`."""
         own = () if self.selection is None else (self.selection.mu2,)
-        paid = (*map(self.mu2_at, self.leads, self.shares), *own)
+        paid = (*self.costs, *own)
         total = sum(paid[1:], paid[0]) if paid else Fraction(0)
         return total * self.times if self.times != 1 else total
 
@@ -299,84 +307,6 @@ def eps_for(success: object, queries: Sequence[Query]) -> Fraction:
         return sum((each.at(each.eps / each.times * eps).mu2 for each in queries), Fraction(0))
 
     return largest_eps(mu2_at, limit_of((highest - delta) / (1 - delta)))
-
-
-def answered_by(
-    line: Line,
-    mechanism: object,
-    *,
-    whole: bool = False,
-    joint: bool = False,
-    interval: object = False,
-    clip: object = None,
-) -> Line:
-    """The line with the mechanism that answers it.
-
-    Parameters
-    ----------
-    line : Line
-    mechanism : str
-        ``"auto"`` or the name of one.
-    whole : bool
-        Whether the values are declared to be whole numbers: then a sum is one, and so are the points that a quantile is
-        chosen among, unless Laplace noise is asked for.
-    joint : bool
-        Whether the line may have to share its release with others of its column: see `joined`.
-    interval : bool
-        Whether the answer must have one, even at the cost of accuracy.
-    clip : "private" or None
-        Whether values are clipped at points that a share of eps finds.
-    """
-    joint = joint and line.column is not None
-    checked_flag("interval", interval)
-    mechanism = _clipping(line, checked_mechanism(mechanism), clip)
-    whole = whole or kind_within(line.universe) == DATE
-    if whole and mechanism not in ("laplace", ClippedSums.name) and line.universe is not None:
-        lo, hi = math.ceil(line.universe.lo), math.floor(line.universe.hi)
-        own = _of_whole_numbers(line.statistic, mechanism, (lo + hi) // 2, joint=joint)
-        if own is not None and lo < hi and line.universe.magnitude <= LARGEST_WHOLE:
-            line = replace(line, statistic=own, universe=replace(line.universe, lo=float(lo), hi=float(hi)))
-    chosen = mechanism_for(line.statistic, mechanism, joint=joint)
-    if getattr(line.statistic, "bounds_reached", False) and not issubclass(chosen, Exponential):
-        raise ParameterError(f"bounds_reached=True means nothing to mechanism {chosen.name!r}: leave one of them out.")
-    return replace(line, mechanism=(WITH_INTERVAL.get(chosen, chosen) if interval else chosen).name)
-
-
-def _clipping(line: Line, mechanism: str, clip: object) -> str:
-    """Name of the mechanism; with ``clip`` that of the one that clips."""
-    if clip is None or not line.statistic.bounded:
-        return mechanism
-    if not isinstance(clip, str) or clip != "private":
-        raise ParameterError(f'clip is "private", which spends half of eps to find where to clip, not {shown(clip)}.')
-    if isinstance(line.universe, Days):
-        raise ParameterError('clip="private" is for numbers, not for dates: leave it out.')
-    if mechanism not in ("auto", ClippedSums.name):
-        raise ParameterError(
-            f'clip="private" answers by mechanism {ClippedSums.name!r}: leave mechanism={mechanism!r} out.'
-        )
-    if line.statistic.replaces:
-        raise ParameterError('clip="private" works with neighbours="add-or-remove-one" alone: leave neighbours= out.')
-    if not ClippedSums.answers(line.statistic):
-        raise ParameterError(
-            f'clip="private" is for sum and mean of a column: leave it out for {line.statistic.label}.'
-        )
-    if line.universe is None:
-        raise ParameterError('clip="private" needs declared bounds, not bounds="column".')
-    return ClippedSums.name
-
-
-def _of_whole_numbers(statistic: Statistic, mechanism: str, middle: int, *, joint: bool) -> Statistic | None:
-    """The statistic for whole numbers; None if the mechanism does not know it."""
-    if type(statistic) is Sum:
-        return WholeSum()
-    if type(statistic) is DistinctSum:
-        return DistinctWholeSum()
-    if type(statistic) is SumOfSize:
-        return WholeSumOfSize(statistic.size, middle)
-    if isinstance(statistic, Quantile | Min | Max):
-        chosen = mechanism_for(statistic, mechanism, joint=joint)
-        return replace(statistic, whole=True) if issubclass(chosen, Exponential) else None
-    return None
 
 
 def written(label: str, column: Hashable | None, other: Hashable | None = None) -> str:

@@ -39,6 +39,8 @@ class FrameAccessor(Suggestions):
     statistics and also keeps people and a ledger.
     """
 
+    _is_plain_frame = True
+
     def __init__(self, frame: pd.DataFrame) -> None:
         self._own = frame
 

@@ -22,6 +22,7 @@ from pdrisk._core.surveys.weighted import WEIGHTED, weighted
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._guard import guarded
 from pdrisk._mechanisms import Drawn, Mechanism
+from pdrisk._model.answering import answered_by, joined
 from pdrisk._model.arguments import (
     OF_TWO_COLUMNS,
     check_step,
@@ -32,8 +33,7 @@ from pdrisk._model.arguments import (
     universe,
 )
 from pdrisk._model.asked_groups import Groups
-from pdrisk._model.joint import joined
-from pdrisk._model.query import UNIT, Line, Query, answered_by
+from pdrisk._model.query import UNIT, Line, Query
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 

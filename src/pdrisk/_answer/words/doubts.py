@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,9 +107,9 @@ def _warn_of_width(releases: Sequence[Released]) -> None:
         low, high = each.line.statistic.value_range(each.noisy.mechanism.universe)
         if each.line.mechanism == "laplace" or each.line.universe is None or not math.isfinite(high - low):
             continue
-        ends = each.noisy.interval()
+        ends = tuple(map(_plain, each.noisy.interval()))
         most = 1.0 if each.noisy.mechanism.is_one_sided else USEFUL
-        broad = (ends[1] - ends[0] > most * (high - low)) | ((ends[0] <= low) & (ends[1] >= high))
+        broad = np.atleast_1d((ends[1] - ends[0] > most * (high - low)) | ((ends[0] <= low) & (ends[1] >= high)))
         if len(broad) and broad.all():
             wide.append(f"{each.line.name}: {float(np.min(ends[1] - ends[0])):.4g} wide, of {high - low:.6g} possible")
         elif broad.any():
@@ -196,16 +196,16 @@ def _warn_of_ends(releases: Sequence[Released]) -> None:
         universe, statistic = each.line.universe, each.line.statistic
         if universe is None or universe == UNIT or not isinstance(statistic, Mean | Median):
             continue
-        low, high = each.noisy.interval()
         if isinstance(statistic, Median):  # of which many are 0, and few at the upper end
-            at_end = each.noisy.values >= universe.hi
+            at_end = _plain(each.noisy.values) >= universe.hi
         else:
+            low, high = map(_plain, each.noisy.interval())
             narrow = high - low <= USEFUL * (universe.hi - universe.lo)
             near = NEAR * (universe.hi - universe.lo)
             at_end = narrow & ((low <= universe.lo) | (high >= universe.hi))
             at_end |= (low >= universe.hi - near) & (universe.hi >= -universe.lo)
             at_end |= (high <= universe.lo + near) & (-universe.lo >= universe.hi)
-        if len(at_end) and at_end.all():
+        if np.size(at_end) and np.all(at_end):
             clamped.append(f"{each.line.name}, within bounds {universe.lo:g} to {universe.hi:g}")
     if clamped:
         _warn(
@@ -227,6 +227,11 @@ def warn_of_left_out(releases: Sequence[Released]) -> None:
             "data: do not publish it.",
             DoubtfulReleaseWarning,
         )
+
+
+def _plain(numbers: NDArray[Any]) -> Any:
+    """One number as such, others as they are: comparing arrays of one takes longer."""
+    return numbers.item() if numbers.size == 1 else numbers
 
 
 def _some(wide: Sequence[str]) -> str:

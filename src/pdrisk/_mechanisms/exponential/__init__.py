@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells
 from pdrisk._core.lattice import Points
+from pdrisk._core.once import once
 from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.risks.gaussian_dp import mu_of_exponential
 from pdrisk._core.statistics import Statistic
@@ -92,7 +93,7 @@ def score_of(statistic: Statistic, eps: Fraction, spread: int) -> Score:
     return replace(score, offset=-left if score.a else left)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Exponential(Mechanism):
     """One of the public points between the bounds, chosen with weights that fall with the distance from the rank.
 
@@ -117,7 +118,7 @@ class Exponential(Mechanism):
     def needs(cls, statistic: Statistic) -> Needs:
         return statistic.needs | (Needs(whole_cells=True) if _whole(statistic) else Needs(cells=True))
 
-    @property
+    @once
     def reads(self) -> Needs:
         """Cells around the rank asked for: farther records only need to lie on their side of it.
 
@@ -141,7 +142,7 @@ class Exponential(Mechanism):
         near = Ranks(score.a, score.b, score.offset, before, after, q)
         return replace(self.needs(statistic), ranks=frozenset({near}))
 
-    @property
+    @once
     def draws(self) -> Needs:
         reads = self.reads
         return Needs(cells=reads.cells, whole_cells=reads.whole_cells, ranks=reads.ranks)
@@ -171,7 +172,7 @@ class Exponential(Mechanism):
         items = choice.losses(self._cells(summary)).items
         return items, choice.weights.shares[choice.index(items)] * items.places
 
-    @property
+    @once
     def rank95(self) -> float:
         """Error in ranks, 95 % sure; infinite where it is not known.
 
@@ -227,39 +228,39 @@ class Exponential(Mechanism):
     def loss_between_worlds_by_eps(self, summary: Summary) -> FloatArray:
         return np.where(np.diff(self._read(summary).first) > 1, 2.0, 0.0)
 
-    @property
+    @once
     def points(self) -> Points:
         """The public points."""
         return Points.between(self.universe.lo, self.universe.hi, _whole(self.statistic))
 
-    @property
+    @once
     def measure(self) -> Measure:
         """How much the points weigh before any record is read: round ones alone where the target lies off the end."""
         slopes = slopes_of(self.statistic)
         is_off = not 0 < slopes.a < slopes.b and slopes.above and slopes.below
         return Measure.round_ones(self.points) if is_off else Measure.of(self.points)
 
-    @property
+    @once
     def score(self) -> Score:
         """The score of the points."""
         return score_of(self.statistic, self.eps, self._outcomes)
 
-    @property
+    @once
     def _outcomes(self) -> int:
         """Sum of the places of all outcomes over the least, rounded up."""
         return self.measure.spread
 
-    @property
+    @once
     def _left(self) -> int:
         """Number of records between the end and the rank that is asked for of an extreme, rounded up."""
         return -(-abs(self.score.offset) // self.score.b)
 
-    @property
+    @once
     def weights(self) -> Weights:
         """The weights of the scores."""
         return Weights.of(self.score, self.measure.spread, self.eps)
 
-    @property
+    @once
     def _choice(self) -> Choice:
         return Choice(self.score, self.measure, self.eps)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pdrisk._core.cells import Cells
+from pdrisk._core.once import once
 from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._mechanisms.exponential.choosing import chosen_points
 from pdrisk._mechanisms.exponential.items import Items, items_of
@@ -17,7 +18,7 @@ from pdrisk._mechanisms.noise.entropy import Bits
 __all__ = ["Choice"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Choice:
     """Choice among the points of a measure that costs eps."""
 
@@ -25,7 +26,7 @@ class Choice:
     measure: Measure
     eps: Fraction
 
-    @property
+    @once
     def weights(self) -> Weights:
         """The weights of the scores."""
         return Weights.of(self.score, self.measure.spread, self.eps)

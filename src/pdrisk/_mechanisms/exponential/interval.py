@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from pdrisk._core.once import once
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._mechanisms.base import Drawn
 from pdrisk._mechanisms.exponential import BEYOND, TOO_FEW, TOO_MANY, Exponential, score_of, slopes_of
@@ -56,7 +57,7 @@ def targets_of(score: Score, measure: Measure, outcomes: int, eps: Fraction) -> 
     return (Target(score), *ends), never
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ExponentialInterval(Exponential):
     """A quantile, minimum or maximum, and ends between which the exact one lies.
 
@@ -105,7 +106,7 @@ class ExponentialInterval(Exponential):
                 high = np.maximum(np.minimum(high, last + off), value)
         return low, high
 
-    @property
+    @once
     def reads(self) -> Needs:
         """All cells: the ends look for ranks that are far apart."""
         return self.needs(self.statistic)
@@ -123,16 +124,16 @@ class ExponentialInterval(Exponential):
     def loss_between_worlds(self, summary: Summary) -> FloatArray:
         return self.loss_between_worlds_by_eps(summary) * float(self.eps)
 
-    @property
+    @once
     def score(self) -> Score:
         score = score_of(self.statistic, self.eps, self._outcomes)
         return replace(score, above=2 * score.above, below=2 * score.below) if self._reaches else score
 
-    @property
+    @once
     def weights(self) -> Weights:
         return self.joint.weights
 
-    @property
+    @once
     def joint(self) -> Joint:
         """The choice of the answer, and of the lower and the upper end."""
         return Joint(self._targets[0], self.measure, self.eps)
@@ -143,11 +144,11 @@ class ExponentialInterval(Exponential):
         score = slopes_of(self.statistic)
         return not (score.above and score.below)
 
-    @property
+    @once
     def _outcomes(self) -> int:
         score = slopes_of(self.statistic)
         return (self.measure.spread + 1) ** (3 if 0 < score.a < score.b else 2)
 
-    @property
+    @once
     def _targets(self) -> tuple[tuple[Target, ...], int | None]:
         return targets_of(self.score, self.measure, self._outcomes, self.eps)

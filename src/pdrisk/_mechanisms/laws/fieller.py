@@ -6,7 +6,7 @@ import numpy as np
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["CELLS", "mean_interval", "share_interval"]
+__all__ = ["CELLS", "FEW", "LARGEST_EPS", "interval_of_one", "mean_interval", "share_interval"]
 
 CELLS = 1024  # of the unit interval, for critical values: a line between two is off by less than 1e-5
 STEPS = 60  # of Newton's method; some three are needed
@@ -34,7 +34,7 @@ def mean_interval(a: FloatArray, b: FloatArray, eps: float, critical: FloatArray
     eps = min(eps, LARGEST_EPS)
     a, b = a * eps, b * eps
     if a.size <= FEW:
-        ends = [_interval_of_one(*each, critical) for each in zip(a.tolist(), b.tolist(), strict=True)]
+        ends = [interval_of_one(*each, critical) for each in zip(a.tolist(), b.tolist(), strict=True)]
         return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
     nobody = a + b <= 0
     a, b = np.maximum(a, 0.0), np.maximum(b, 0.0)
@@ -87,7 +87,7 @@ def _left_edge_of_piece(p: FloatArray, q: FloatArray, critical: FloatArray) -> F
     return m
 
 
-def _interval_of_one(a: float, b: float, critical: FloatArray) -> tuple[float, float]:
+def interval_of_one(a: float, b: float, critical: FloatArray) -> tuple[float, float]:
     """`mean_interval` of one group, by the same operations in the same order: the same floats."""
     if a + b <= 0:
         return 0.0, 1.0

@@ -22,6 +22,7 @@ ONE = 2**KNOWN
 IN_ONE_WORD = 64 - 2 * FIRST - 1  # bits of the low part, beside both uniforms and the sign
 COARSE = 16  # the high part's scale, or up to twice that: the low part is then kept in 31 of 32 cases or more
 GUARD = 96  # more bits than tables hold
+FEW = 4  # draws that take less time one by one: a call of numpy takes longer than what it computes of so few
 PIECE = 2**13  # draws at a time, whose arrays stay in the processor's cache
 WIDEST = 2**58
 INT64_MAX = np.uint64(2**63 - 1)
@@ -60,13 +61,17 @@ def plus_discrete_laplace(exact: IntArray, scale: Fraction, bits: Bits = system_
     if not 0 < scale < WIDEST:
         raise ValueError(f"the scale must be above 0 and below {WIDEST}")
     law = _law(scale)
+    words = bits(len(exact)) if 0 < len(exact) <= FEW else None
+    if words is not None and (sums := _of_few(law, exact.tolist(), words.tolist())) is not None:
+        return np.array(sums, dtype=np.int64)
     result = np.empty(exact.shape, dtype=np.int64)
     missing = np.arange(len(exact))
     while len(missing):
         rejected = []
         for start in range(0, len(missing), PIECE):
             at = missing[start : start + PIECE]
-            magnitude, negative, kept = _tried(law, len(at), bits)
+            magnitude, negative, kept = _tried(law, bits(len(at)) if words is None else words, bits)
+            words = None
             result[at] = _sum(exact[at], magnitude, negative)
             rejected.append(at[~kept])
         missing = np.concatenate(rejected)
@@ -132,12 +137,30 @@ def _floor(exponent: Fraction) -> int:
             return low >> guard
 
 
-def _tried(law: _Law, size: int, bits: Bits) -> tuple[Words, Flags, Flags]:
+def _of_few(law: _Law, exact: list[int], words: list[int]) -> list[int] | None:
+    """What `plus_discrete_laplace` makes of these words, by the same decisions; None if they leave one open."""
+    sums = []
+    for number, word in zip(exact, words, strict=True):
+        magnitude = int(law.cells[word >> 64 - FIRST])
+        if magnitude < 0 or law.shift > IN_ONE_WORD:
+            return None
+        if law.shift:
+            low, first = word >> 1 & 2**law.shift - 1, word >> 64 - 2 * FIRST & 2**FIRST - 1
+            if (first + 1 << KNOWN - FIRST) + low * law.per_unit > ONE - 1:
+                return None
+            magnitude = magnitude << law.shift | low
+        if word & 1 and not magnitude:
+            return None
+        sums.append(number - magnitude if word & 1 else number + magnitude)  # within 64 bits: it is below 2**50
+    return sums
+
+
+def _tried(law: _Law, words: Words, bits: Bits) -> tuple[Words, Flags, Flags]:
     """One attempt for each number: magnitudes, signs, and which are kept; the others are tried again.
 
     The bits of a word: 12 of the high part's uniform, 12 of the low part's, the low part, and at the end the sign.
     """
-    words = bits(size)
+    size = len(words)
     negative = (words & np.uint64(1)).astype(np.bool_)
     magnitude = _high(law, (words >> np.uint64(64 - FIRST)).view(np.int64), bits)
     if law.shift == 0:

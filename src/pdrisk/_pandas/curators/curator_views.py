@@ -12,6 +12,7 @@ from pdrisk._core.foreign import own_errors_of
 from pdrisk._ledger import Identity, check_curator
 from pdrisk._model.declared.aliases import Bounds, By, Eps, Keys, Where
 from pdrisk._model.design import Design
+from pdrisk._model.margins import NO_MARGINS, MarginsAsked
 from pdrisk._model.unit import People
 from pdrisk._pandas.curators.assess import USUAL_EPS, USUAL_STATISTICS, assessment, individual_risk, planned_epsilon
 from pdrisk._pandas.curators.compare import Comparison, comparison
@@ -35,6 +36,7 @@ class CuratorViews(Hinting):
     """Views of a frame for curators; under a ledger for those whom its policy names."""
 
     _identity: Identity | None = None  # of a Dataset: by it a ledger remembers
+    _is_plain_frame: bool = False  # whether a frame and what it carries is all that answers depend on
     _defaults: Mapping[str, Any] = MappingProxyType({})  # of a Dataset: options of all its calls
 
     @property
@@ -65,11 +67,11 @@ class CuratorViews(Hinting):
         """The ledger that pays; None for that of the ``with`` block around, if there is one."""
         return ledger
 
-    def _request(self, options: Options) -> Request:
+    def _request(self, options: Options, tables: MarginsAsked = NO_MARGINS) -> Request:
         """Request about this frame, with the Dataset's filter, defaults and ledger."""
         rows, payer = self._rows(options.get("where")), self._payer(options.get("ledger"))
         asked = {**self._defaults, **options, "where": rows, "ledger": payer}
-        return Request(**asked, people=self._people, design=self._design, opened=self._opened)
+        return Request(**asked, tables=tables, people=self._people, design=self._design, opened=self._opened)
 
     def _looked_at(self, **asked: Any) -> Request:
         """Request about this frame, without the Dataset's defaults."""

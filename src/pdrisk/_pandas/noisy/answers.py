@@ -108,5 +108,5 @@ def of_frame(query: Query, engine: Engine[Any], shown: Callable[[Results, Any], 
     # Under a ledger whoever asks may not see the data, and a refusal would tell of them: a Dataset was checked when it
     # was made.
     if isinstance(engine, FrameEngine) and ledger_for(asker.ledger) is None:
-        check_no_na_of_r(engine.stored, query.reads)
+        check_no_na_of_r(engine.stored, query.reads, engine.looked_up)
     return released(query, engine, shown, asker, people)

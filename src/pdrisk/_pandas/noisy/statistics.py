@@ -44,6 +44,7 @@ from pdrisk._pandas.requests.lines import (
 )
 from pdrisk._pandas.requests.objects import judging
 from pdrisk._pandas.requests.options import DEFAULTS, Options, Request, with_options
+from pdrisk._pandas.requests.repeated import Judged, judged_once
 from pdrisk.engines.base import Engine
 from pdrisk.errors import ParameterError
 
@@ -199,7 +200,7 @@ class Statistics(DisclosureViews):
         """
         own = {name: _pair(spec) for name, spec in named.items() if name not in DEFAULTS}
         options = cast(Options, {name: value for name, value in named.items() if name in DEFAULTS})
-        asked = replace(self._request(options), tables=MarginsAsked(margins, allot, whole))
+        asked = self._request(options, MarginsAsked(margins, allot, whole))
         if not own:
             return self._answers(lambda frame: lines_of_request(frame, request, asked), asked)
         if request is not None:
@@ -306,9 +307,15 @@ class Statistics(DisclosureViews):
     def _answer(
         self, column: Hashable | None, spec: object, options: Options, tables: MarginsAsked = NO_MARGINS
     ) -> Answer:
-        asked, wanted = replace(self._request(options), tables=tables), statistic(spec)
-        judged = self._judged(lambda frame: judged_lines(frame, column, (wanted,), asked), asked)
-        answer = answered(*judged, asked.asker(self._identity))
+        def judge() -> tuple[Judged, Request]:
+            asked, wanted = self._request(options, tables), (statistic(spec),)
+            judged = self._judged(lambda frame: judged_lines(frame, column, wanted, asked), asked)
+            return (*judged, asked.asker(self._identity)), asked
+
+        if self._is_plain_frame and tables == NO_MARGINS:
+            answer = answered(*judged_once(self._frame, column, spec, options, judge))
+        else:
+            answer = answered(*judge()[0])
         if self._design is None or not isinstance(answer, Release):
             return answer
         said = answer.answer

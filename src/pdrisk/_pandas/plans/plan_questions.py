@@ -18,6 +18,7 @@ from pdrisk._core.foreign import as_integer, own_errors, shown
 from pdrisk._core.risks.risk import posterior
 from pdrisk._core.statistics import Count, Statistic
 from pdrisk._core.surveys.mean_change import MeanChange, differences
+from pdrisk._model.answering import answered_by, joined
 from pdrisk._model.arguments import (
     MOST_STATISTICS,
     check_step,
@@ -28,13 +29,11 @@ from pdrisk._model.arguments import (
     universe,
 )
 from pdrisk._model.declared.aliases import Bounds, Eps
-from pdrisk._model.joint import joined
 from pdrisk._model.margins import MOST_COLUMNS, MarginsAsked
 from pdrisk._model.query import (
     UNIT,
     Line,
     Query,
-    answered_by,
     written,
 )
 from pdrisk._pandas.plans.plan_margins import planned_margins

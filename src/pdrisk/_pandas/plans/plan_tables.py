@@ -18,8 +18,8 @@ from pdrisk._core.statistics import Count, Sum, WholeSum
 from pdrisk._core.summary import Summary
 from pdrisk._core.surveys.weighted import SumOfWeights
 from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
+from pdrisk._model.answering import joined
 from pdrisk._model.arguments import checked_flag
-from pdrisk._model.joint import joined
 from pdrisk._model.plain import float_of
 from pdrisk._model.query import UNIT, Line, Query
 from pdrisk._model.unit import judged_people, judged_unit

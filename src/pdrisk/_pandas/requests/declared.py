@@ -42,6 +42,7 @@ __all__ = [
     "declared",
     "declared_table",
     "knowing",
+    "text_of",
 ]
 
 NA_OF_R: Final = -(2**31)  # as reticulate hands over what is missing in whole numbers
@@ -140,7 +141,9 @@ def declared(data: pd.DataFrame | pd.Series, column: Hashable) -> Known:
     return said.of(column) if said.own or said.schema else Known(column)
 
 
-def check_no_na_of_r(frame: pd.DataFrame, columns: Iterable[Hashable] | None = None) -> None:
+def check_no_na_of_r(
+    frame: pd.DataFrame, columns: Iterable[Hashable] | None = None, looked_up: pd.Series | None = None
+) -> None:
     """Refuse integers that hold R's NA as a number; for whoever holds the frame, since it looks at the data.
 
     R hands over 32 bits, and what does not go by way of numpy arrives with 64.
@@ -150,16 +153,19 @@ def check_no_na_of_r(frame: pd.DataFrame, columns: Iterable[Hashable] | None = N
     frame : DataFrame
     columns : iterable of hashable, optional
         Those that are asked for; all without it.
+    looked_up : Series, optional
+        The one column that is asked for, where it is at hand.
 
     Raises
     ------
     ParameterError
         With what to write.
     """
-    said = declarations_of(frame)
     for column in frame.columns if columns is None else columns:
-        series = frame.get(column)
-        if not isinstance(series, pd.Series) or series.dtype not in OF_R or NA_OF_R in (said.of(column).missing or ()):
+        series = frame.get(column) if looked_up is None else looked_up
+        if not isinstance(series, pd.Series) or series.dtype not in OF_R:
+            continue
+        if NA_OF_R in (declarations_of(frame).of(column).missing or ()):
             continue
         if len(series) and series.to_numpy().min() == NA_OF_R:
             raise ParameterError(
@@ -229,6 +235,15 @@ def declarations_of(data: pd.DataFrame | pd.Series) -> Declarations:
         return said
     schema = getattr(getattr(data, "pandera", None), "schema", None)  # validated before pdrisk was imported
     return said if schema is None else _with_schema(said, schema, data)
+
+
+def text_of(data: pd.DataFrame | pd.Series) -> str | None:
+    """All that is declared for data, as it is kept; "" without anything, None if it stands elsewhere or is damaged."""
+    text = data.attrs.get(ATTRIBUTE, "")
+    if type(text) is not str:
+        return None
+    is_of_pandera = "pandera" in sys.modules and getattr(getattr(data, "pandera", None), "schema", None) is not None
+    return None if is_of_pandera else text
 
 
 def _with_schema(before: Declarations, schema: object, data: pd.DataFrame | pd.Series) -> Declarations:

@@ -17,6 +17,7 @@ from pdrisk._core.pairs import CorrAmong
 from pdrisk._core.universe import Days
 from pdrisk._digits import rounded_up
 from pdrisk._mechanisms import Mechanism
+from pdrisk._model.answering import joined
 from pdrisk._model.arguments import (
     asked_epsilon,
     checked_number,
@@ -30,7 +31,6 @@ from pdrisk._model.declared.missing_codes import check_keys_are_no_codes
 from pdrisk._model.groups.frame_keys import checked_keys
 from pdrisk._model.groups.keys import MOST, are_observed, observed_of_several, take_categories, undeclared_keys
 from pdrisk._model.groups.private_keys import are_private, check_delta_given, judged_groups_shown, share_of_values
-from pdrisk._model.joint import joined
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.plain import float_of
 from pdrisk._model.query import Line, Query, eps_for

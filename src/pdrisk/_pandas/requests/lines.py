@@ -20,6 +20,7 @@ from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic
 from pdrisk._core.surveys.mean_change import MeanChange
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._mechanisms.k_norm_products import KNormProducts
+from pdrisk._model.answering import answered_by
 from pdrisk._model.arguments import (
     check_step,
     checked_number,
@@ -31,7 +32,7 @@ from pdrisk._model.asked_groups import Source
 from pdrisk._model.columns import ROWS, check_column, column_kind
 from pdrisk._model.kinds import COUNTED, NO_DATE
 from pdrisk._model.missing_arguments import all_given, missing_argument
-from pdrisk._model.query import LARGEST_WHOLE, UNIT, Line, answered_by, written
+from pdrisk._model.query import LARGEST_WHOLE, UNIT, Line, written
 from pdrisk._model.weights import is_unchanged_by_weights, takes_no_weights
 from pdrisk._pandas.requests.declared import codes_of, declared
 from pdrisk._pandas.requests.intervals import check_numeric, interval_by_where, interval_of, judged_condition

@@ -41,6 +41,7 @@ def people_of(frame: pd.DataFrame, request: Request) -> People:
         raise constant_of_nobody()
     columns = people.columns or named["person"]
     for column in columns:
+        check_column(frame, column)  # of a declaration, which it may have lost since
         check_ids(frame[column])
     label = checked_label(request.unit_label)
     if label is not None and not columns:

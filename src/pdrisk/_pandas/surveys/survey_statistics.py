@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from typing import Any, Unpack
 
 import pandas as pd
@@ -97,7 +96,7 @@ class SurveyStatistics(Statistics):
         with a column of ``by`` shares in each of its groups.
         """
         tables = MarginsAsked(margins, allot, whole, None if normalize is False else normalize)
-        request = replace(self._request(options), tables=tables)
+        request = self._request(options, tables)
         with judging(self._frame, request) as (frame, asked):
             return histogram(frame, column, bins, asked, request.asker(self._identity))
 

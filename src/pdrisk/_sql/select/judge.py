@@ -13,11 +13,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from pdrisk._model.answering import answered_by, joined
 from pdrisk._model.arguments import epsilon
 from pdrisk._model.groups.private_keys import judged_groups_shown, share_of_values
-from pdrisk._model.joint import joined
 from pdrisk._model.nodes import Column, Node, Window, below
-from pdrisk._model.query import Line, Query, answered_by
+from pdrisk._model.query import Line, Query
 from pdrisk._model.unit import People, checked_rows
 from pdrisk._model.unit_errors import Computed
 from pdrisk._model.weights import check_weighing

@@ -114,12 +114,15 @@ class FrameEngine:
         What decides beside the tree of a query's filter.
     secret : callable
         Gives the bytes that decide which rows count of a person who has too many.
+    looked_up : Series or None
+        The one column that is asked for, where it is at hand: looking it up takes pandas as long as its mean.
     """
 
     frame: pd.DataFrame
     stored: pd.DataFrame
     given: Any = None
     secret: Secret = of_this_process
+    looked_up: pd.Series | None = None
 
     @property
     def origin(self) -> Origin:
@@ -174,7 +177,8 @@ class FrameEngine:
             else:
                 before = counts.get(at)
                 counts[at] = own_needs if before is None else before | own_needs
-        found = FrameRows(frame, query.unit, self.secret, selected, codes, keys)
+        looked_up = self.looked_up if frame is self.frame else None
+        found = FrameRows(frame, query.unit, self.secret, selected, codes, keys, looked_up)
         counted: dict[Place, Summary] = {}
         summaries: dict[tuple[Place, Universe], Summary] = {}
         for (place, universe), wanted in needs.items():
@@ -212,6 +216,8 @@ class FrameRows:
         The group of each row, the number of groups where it is in none.
     keys : sequence of tuple, or None
         Their keys.
+    looked_up : Series or None
+        As in `FrameEngine`.
     """
 
     frame: pd.DataFrame
@@ -220,6 +226,7 @@ class FrameRows:
     selected: NDArray[np.bool_] | None
     codes: NDArray[np.int32] | None
     keys: Sequence[Key] | None
+    looked_up: pd.Series | None = None
 
     @property
     def groups(self) -> int:
@@ -252,7 +259,7 @@ class FrameRows:
         elif column is not None and universe is not None and self.unit.per_person == "count":
             values = np.where(present_rows(self.frame[column]), 1.0, np.nan)
         elif column is not None and universe is not None:
-            own = self.frame[column]
+            own = self.frame[column] if self.looked_up is None else self.looked_up
             values = days_of(own) if isinstance(universe, Days) else column_values(own)
         else:
             values = None
@@ -311,7 +318,7 @@ class FrameRows:
         """The rows that the filter keeps, and hold a value of a column if there is one; None: all."""
         if column is None:
             return self.selected
-        present = present_rows(self.frame[column])
+        present = present_rows(self.frame[column] if self.looked_up is None else self.looked_up)
         return present if self.selected is None else self.selected & present
 
     def size_of(self, records: Records) -> int:

@@ -48,13 +48,15 @@ def summary_of_one(
 
     moved = np.zeros(1, dtype=np.int64)
     ranks = told_apart(needs, universe, len(values), 1)
-    points = tuple(needs.points(universe).values())
     scan = needs.moments or not (needs.windows or ranks)
-    n_ranked, found, ranked = windows(
-        values, universe, needs.windows, ranks, points, selected=selected, moved=None if scan else moved
-    )
     sums = _together(_moments_of_blocks(values, universe, needs, selected)) if scan else _Moments()
-    n = sums.n or int(n_ranked[0])
+    n, found, ranked = sums.n, dict[float, FloatArray](), None
+    if needs.windows or ranks:
+        points, counted = tuple(needs.points(universe).values()), None if scan else moved
+        numbers, found, ranked = windows(
+            values, universe, needs.windows, ranks, points, selected=selected, moved=counted
+        )
+        n = n or int(numbers[0])
     moved += sums.moved
     total = math.fsum(sums.totals)
     lowest, highest = (universe.hi, universe.hi), (universe.lo, universe.lo)
@@ -63,7 +65,7 @@ def summary_of_one(
     if needs.seconds and n:
         lowest, highest = _seconds(values, universe, selected, sums.starts, sums.lows, sums.highs)
     squares, nearest = _distances(pieces, total / n) if needs.squares and n else (0.0, 0.0)
-    at_points = cells(values, universe, needs, ranked, selected=selected)
+    at_points = cells(values, universe, needs, ranked, selected=selected) if needs.at_points else {}
     return Summary(
         n=np.array([n], dtype=np.int64),
         total=np.array([total]) if needs.total or needs.squares else None,  # places tell the mean, too

@@ -1,25 +1,109 @@
-"""Joint releases: which lines of a query are answered by one draw, and therefore paid once."""
+"""Choice of mechanisms: which one answers each line, and which lines one draw answers, so that they are paid once."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from pdrisk._core.order import Quantile
+from pdrisk._core.different import DistinctSum, DistinctWholeSum
+from pdrisk._core.foreign import shown
+from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.pairs import CorrAmong
+from pdrisk._core.replaced import SumOfSize, WholeSumOfSize
 from pdrisk._core.spread import Var
-from pdrisk._core.statistics import Count, Mean, Sum
+from pdrisk._core.statistics import Count, Mean, Statistic, Sum, WholeSum
 from pdrisk._core.surveys.weighted import WeightedMoment, WeightedSpread
-from pdrisk._core.universe import Universe
-from pdrisk._mechanisms import MECHANISMS
-from pdrisk._model.query import Line
+from pdrisk._core.universe import Days, Universe
+from pdrisk._mechanisms import MECHANISMS, WITH_INTERVAL, ClippedSums, Exponential, mechanism_for
+from pdrisk._model.arguments import checked_flag, checked_mechanism
+from pdrisk._model.kinds import DATE, kind_within
+from pdrisk._model.query import LARGEST_WHOLE, Line
 from pdrisk.errors import ParameterError
 
-__all__ = ["joined"]
+__all__ = ["answered_by", "joined"]
 
 MOMENTS = ("two_sums", "bernstein")  # mechanisms whose draw answers several statistics
 QUANTILES = "approximate_quantiles"
 CLIPPED = "clipped_sums"
+
+
+def answered_by(
+    line: Line,
+    mechanism: object,
+    *,
+    whole: bool = False,
+    joint: bool = False,
+    interval: object = False,
+    clip: object = None,
+) -> Line:
+    """The line with the mechanism that answers it.
+
+    Parameters
+    ----------
+    line : Line
+    mechanism : str
+        ``"auto"`` or the name of one.
+    whole : bool
+        Whether the values are declared to be whole numbers: then a sum is one, and so are the points that a quantile is
+        chosen among, unless Laplace noise is asked for.
+    joint : bool
+        Whether the line may have to share its release with others of its column: see `joined`.
+    interval : bool
+        Whether the answer must have one, even at the cost of accuracy.
+    clip : "private" or None
+        Whether values are clipped at points that a share of eps finds.
+    """
+    joint = joint and line.column is not None
+    checked_flag("interval", interval)
+    mechanism = _clipping(line, checked_mechanism(mechanism), clip)
+    whole = whole or kind_within(line.universe) == DATE
+    if whole and mechanism not in ("laplace", ClippedSums.name) and line.universe is not None:
+        lo, hi = math.ceil(line.universe.lo), math.floor(line.universe.hi)
+        own = _of_whole_numbers(line.statistic, mechanism, (lo + hi) // 2, joint=joint)
+        if own is not None and lo < hi and line.universe.magnitude <= LARGEST_WHOLE:
+            line = replace(line, statistic=own, universe=replace(line.universe, lo=float(lo), hi=float(hi)))
+    chosen = mechanism_for(line.statistic, mechanism, joint=joint)
+    if getattr(line.statistic, "bounds_reached", False) and not issubclass(chosen, Exponential):
+        raise ParameterError(f"bounds_reached=True means nothing to mechanism {chosen.name!r}: leave one of them out.")
+    return replace(line, mechanism=(WITH_INTERVAL.get(chosen, chosen) if interval else chosen).name)
+
+
+def _clipping(line: Line, mechanism: str, clip: object) -> str:
+    """Name of the mechanism; with ``clip`` that of the one that clips."""
+    if clip is None or not line.statistic.bounded:
+        return mechanism
+    if not isinstance(clip, str) or clip != "private":
+        raise ParameterError(f'clip is "private", which spends half of eps to find where to clip, not {shown(clip)}.')
+    if isinstance(line.universe, Days):
+        raise ParameterError('clip="private" is for numbers, not for dates: leave it out.')
+    if mechanism not in ("auto", ClippedSums.name):
+        raise ParameterError(
+            f'clip="private" answers by mechanism {ClippedSums.name!r}: leave mechanism={mechanism!r} out.'
+        )
+    if line.statistic.replaces:
+        raise ParameterError('clip="private" works with neighbours="add-or-remove-one" alone: leave neighbours= out.')
+    if not ClippedSums.answers(line.statistic):
+        raise ParameterError(
+            f'clip="private" is for sum and mean of a column: leave it out for {line.statistic.label}.'
+        )
+    if line.universe is None:
+        raise ParameterError('clip="private" needs declared bounds, not bounds="column".')
+    return ClippedSums.name
+
+
+def _of_whole_numbers(statistic: Statistic, mechanism: str, middle: int, *, joint: bool) -> Statistic | None:
+    """The statistic for whole numbers; None if the mechanism does not know it."""
+    if type(statistic) is Sum:
+        return WholeSum()
+    if type(statistic) is DistinctSum:
+        return DistinctWholeSum()
+    if type(statistic) is SumOfSize:
+        return WholeSumOfSize(statistic.size, middle)
+    if isinstance(statistic, Quantile | Min | Max):
+        chosen = mechanism_for(statistic, mechanism, joint=joint)
+        return replace(statistic, whole=True) if issubclass(chosen, Exponential) else None
+    return None
 
 
 def joined(
