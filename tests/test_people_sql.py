@@ -9,6 +9,7 @@ import pytest
 
 import pdrisk
 from pdrisk import Dataset, ParameterError
+from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
 from test_people import BOUNDS, panel
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -242,3 +243,18 @@ class TestCalls:
         other = d.sql("SELECT AVG(x) AS m FROM data", eps=1, rows=3)
         assert first["m"][0] == again["m"][0] != other["m"][0]
         assert ledger.remaining().eps == 0
+
+
+def test_equal_rows_are_those_with_equal_texts(monkeypatch):
+    """Numbers are compared instead of hashes of their texts; the same rows of each person count."""
+    values = [0.0, -0.0, 0.0, 1.0, 1.5, math.inf, -math.inf, math.nan, 40.0]
+    x = np.random.default_rng(4).choice(values, 2400)
+    data = dataset(pd.DataFrame({"pid": np.arange(2400) % 200, "x": x, "y": x, "sex": "f"}))
+
+    def found():
+        answer = data.sql("SELECT VARIANCE(x) AS v FROM data", eps=1, rows=2, curator=True)
+        return answer[[f"v_{name}" for name in FACTS]]
+
+    plain = found()
+    monkeypatch.setattr(DuckDBDialect, "writes_all_digits", False)
+    pd.testing.assert_frame_equal(found(), plain, check_exact=True, check_flags=False)

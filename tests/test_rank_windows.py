@@ -19,7 +19,7 @@ from pdrisk._mechanisms import exponential
 from pdrisk._model.asked_groups import Groups
 from pdrisk._model.query import Line, Query
 from pdrisk.engines.conformance import GroupedColumn
-from pdrisk.engines.numpy import cells, ranks
+from pdrisk.engines.numpy import cells, ranks, small_groups
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
 from pdrisk.engines.sql.servers.duckdb_engine import fetched
@@ -129,11 +129,10 @@ def test_nor_by_a_sample(monkeypatch, grouped, spare):
         compare(of_frame, asked, [each], Fraction(30), grouped=grouped)
 
 
-@pytest.mark.parametrize("bits", [ranks.CELL_BITS, 6])
+@pytest.mark.parametrize("bits", [small_groups.CELL_BITS, 6])
 def test_nor_by_cells(monkeypatch, bits):
     """Of groups too small for a sample."""
-    monkeypatch.setattr(ranks, "WORTH_CELLS", 0)
-    monkeypatch.setattr(ranks, "CELL_BITS", bits)
+    monkeypatch.setattr(small_groups, "CELL_BITS", bits)
     monkeypatch.setattr(cells, "RANKED", 0)
     rng = np.random.default_rng(4)
     groups = dict(zip(KEYS, (rng.uniform(-5, 105, 70), 30 + rng.uniform(0, 0.0004, 60), [30.0] * 50), strict=False))

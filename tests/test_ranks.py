@@ -8,9 +8,12 @@ import pytest
 
 from pdrisk._core.summary import Needs
 from pdrisk._core.universe import Universe
-from pdrisk.engines.numpy import ranks
+from pdrisk.engines.numpy import ranks, small_groups
+from pdrisk.engines.numpy.chunks import SIZE
 from pdrisk.engines.numpy.grouped import summary_of_groups
+from pdrisk.engines.numpy.looks import GroupedRows
 from pdrisk.engines.numpy.single import summary_of_one
+from pdrisk.engines.numpy.small_groups import OrderedGroups
 
 QUANTILES = (0.0, 0.001, 0.1, 0.5, 0.77, 1.0)
 NEEDS = Needs(windows=frozenset(QUANTILES))
@@ -78,7 +81,7 @@ class TestOneGroup:
         values = np.random.default_rng(5).uniform(400, 600, N)
         rows = np.random.default_rng(0).integers(0, N, ranks.SAMPLE)
         values[rows] = np.random.default_rng(6).uniform(0, 1, len(rows))
-        lower, upper = ranks._band(ranks._Rows(values, UNIVERSE, None, None, 1), 0.5)
+        lower, upper = ranks._band(GroupedRows(values, UNIVERSE, None, None, 1), 0.5)
         assert upper[0] < 1 < np.median(values)  # the attack works: the band is wrong
         assert lower[0] > 0
         assert_exact(values, summary_of_one(values, UNIVERSE, NEEDS).windows)
@@ -103,21 +106,17 @@ class TestManyGroups:
 
 
 class TestSmallGroups:
-    """Groups of too few rows for a sample get their bands from sorted cells, which hold what is wanted."""
+    """Groups of too few rows for a sample are sorted by cells, and where these do not tell the order, by record."""
 
     MANY = 300
-
-    @pytest.fixture(autouse=True)
-    def always(self, monkeypatch):
-        monkeypatch.setattr(ranks, "WORTH_CELLS", 0)
 
     def codes(self, n: int) -> np.ndarray:
         return np.random.default_rng(8).integers(3, self.MANY + 1, n).astype(np.int32)  # groups 0 to 2 have no rows
 
-    @pytest.mark.parametrize("bits", [ranks.CELL_BITS, 3])
+    @pytest.mark.parametrize("bits", [small_groups.CELL_BITS, 3, 0])
     @pytest.mark.parametrize("name", NAMES)
     def test_any_column(self, name, bits, monkeypatch):
-        monkeypatch.setattr(ranks, "CELL_BITS", bits)
+        monkeypatch.setattr(small_groups, "CELL_BITS", bits)
         n = 25 * self.MANY
         values, codes = columns(n)[name], self.codes(n)
         summary = summary_of_groups(values, codes, self.MANY, UNIVERSE, NEEDS)
@@ -126,15 +125,31 @@ class TestSmallGroups:
 
     @pytest.mark.parametrize("bounds", [(0.0, 1000.0), (1e6, 1e6 + 1), (-1e-99, 1e-99), (-1e100, 1e100), (-7.3, -7.2)])
     @pytest.mark.parametrize("q", QUANTILES)
-    def test_no_band_misses(self, q, bounds):
+    def test_little_is_looked_at(self, q, bounds):
         universe, n = Universe(*bounds), 20 * self.MANY
-        lo, width = universe.lo, universe.width
-        values, codes = lo + np.random.default_rng(9).uniform(-0.1, 1.1, n) * width, self.codes(n)
-        rows = ranks._Rows(values, universe, None, codes, self.MANY)
-        lower, upper = ranks._band(rows, q)
-        look = ranks._within(rows, q, lower, upper)
-        assert not look.missed(lower, upper, ()).any()
+        values, codes = universe.lo + np.random.default_rng(9).uniform(-0.1, 1.1, n) * universe.width, self.codes(n)
+        look = OrderedGroups.of(GroupedRows(values, universe, None, codes, self.MANY), None).look(q)
         assert look.m.sum() < n / 2
+        first, last = look.span()
+        assert (look.below < np.maximum(first, 1)).all()
+        assert ((last <= look.below + look.m) | (first > last)).all()
+
+    def test_where_rows_are_missing(self):
+        """A record is found again by its row, wherever others are left out: missing, or of no group."""
+        n = 3 * SIZE
+        rng = np.random.default_rng(2)
+        values, codes = rng.uniform(0, 1000, n), rng.integers(0, self.MANY + 1, n).astype(np.int32)
+        values[SIZE + rng.integers(0, SIZE, 999)] = np.nan  # in one piece of three
+        codes[2 * SIZE :] %= self.MANY  # and rows of no group in the others
+        summary = summary_of_groups(values, codes, self.MANY, UNIVERSE, NEEDS)
+        for group in range(self.MANY):
+            assert_exact(values[codes == group], summary.windows, group)
+
+    def test_the_clamped_are_counted_once(self):
+        values, codes = columns(900)["uniform"], groups_of(900, "even")
+        summary = summary_of_groups(values, codes, GROUPS, UNIVERSE, NEEDS)
+        outside = (values < UNIVERSE.lo) | (values > UNIVERSE.hi)
+        assert summary.clamped.tolist() == np.bincount(codes[outside], minlength=GROUPS + 1)[:GROUPS].tolist()
 
 
 INF = np.inf
@@ -167,6 +182,7 @@ class TestWrongBand:
         lower, upper = np.full(GROUPS, -INF), np.full(GROUPS, INF)
         lower[wrong], upper[wrong] = band
         monkeypatch.setattr(ranks, "_band", lambda *_: (lower, upper))
+        monkeypatch.setattr(ranks, "WORTH_SAMPLING", 0)
         values, codes = columns(900)["uniform"], groups_of(900, "even")
         summary = summary_of_groups(values, codes, GROUPS, UNIVERSE, NEEDS)
         for group in range(GROUPS):
@@ -179,10 +195,10 @@ class TestSpeed:
     def test_the_band_is_narrow_and_right(self):
         values = columns(N)["uniform"]
         inside = np.clip(values, UNIVERSE.lo, UNIVERSE.hi)
-        lower, upper = ranks._band(ranks._Rows(values, UNIVERSE, None, None, 1), 0.5)
+        lower, upper = ranks._band(GroupedRows(values, UNIVERSE, None, None, 1), 0.5)
         assert lower[0] <= np.median(inside) <= upper[0]
         assert np.mean((inside >= lower[0]) & (inside <= upper[0])) < 0.05  # 3 %, says the module
 
     def test_small_columns_are_not_sampled(self):
-        lower, upper = ranks._band(ranks._Rows(np.arange(100.0), UNIVERSE, None, None, 1), 0.5)
+        lower, upper = ranks._band(GroupedRows(np.arange(100.0), UNIVERSE, None, None, 1), 0.5)
         assert (lower[0], upper[0]) == (-INF, INF)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cells"]
+__all__ = ["Cells", "runs_of_groups"]
 
 IntArray = NDArray[np.int64]
+PART = 2**15  # things of groups that are looked at together, so that they stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -49,6 +51,18 @@ class Cells:
         return cls(point, count, np.searchsorted(group, np.arange(groups + 1)))
 
     @classmethod
+    def one_after_another(cls, parts: Sequence[Cells]) -> Cells:
+        """Cells of some groups, of those that follow, and so on."""
+        if len(parts) == 1:
+            return parts[0]
+        sizes = np.concatenate([np.diff(part.first) for part in parts])
+        first = np.concatenate([[0], np.cumsum(sizes)])
+        point, count = (
+            np.concatenate(each) for each in zip(*((part.point, part.count) for part in parts), strict=True)
+        )
+        return cls(point, count, first)
+
+    @classmethod
     def of_ranks(cls, group: IntArray, rank: IntArray, point: IntArray, n: IntArray, size: int) -> Cells:
         """Cells from records of known ranks in any order, among them the first and last of each group.
 
@@ -56,7 +70,7 @@ class Cells:
         """
         if not len(rank):
             return cls.of_keys(rank, rank, len(n), size)
-        order = np.lexsort((rank, group))
+        order = np.argsort(group * (int(n.max()) + 1) + rank, kind="stable")  # fast if they are sorted
         group, rank, point = group[order], rank[order], point[order]
         ends = np.append(group[1:] != group[:-1], True)  # a group's last record, whose rank is n
         count = np.where(ends, 1, np.append(rank[1:], 0) - rank)
@@ -65,6 +79,33 @@ class Cells:
         starts = np.flatnonzero(np.append(True, keys[1:] > keys[:-1]))
         return cls.of_groups(group[starts], point[starts], np.add.reduceat(count, starts), len(n))
 
+    def parts(self) -> Iterator[Cells]:
+        """Cells of some groups after another, as `runs_of_groups`; these themselves if they are few."""
+        if len(self.point) <= PART:
+            yield self
+            return
+        for groups in runs_of_groups(self.first):
+            first = self.first[groups.start : groups.stop + 1]
+            own = slice(first[0], first[-1])
+            yield Cells(self.point[own], self.count[own], first - first[0])
+
     def of_rows(self, rows: NDArray[np.integer]) -> Cells:
         """The same cells for records that stand in these groups."""
         return replace(self, rows=rows)
+
+
+def runs_of_groups(first: IntArray) -> Iterator[slice]:
+    """Groups that follow one another and together have few things, or one group; slice(0, 0) where there are none.
+
+    Parameters
+    ----------
+    first : ndarray of int64, shape (G + 1,)
+        Where the things of each group begin, and the end.
+    """
+    begin, groups = 0, len(first) - 1
+    while True:
+        end = int(np.searchsorted(first, first[begin] + PART, side="right")) - 1
+        yield slice(begin, end := min(max(end, begin + 1), groups))
+        if end == groups:
+            return
+        begin = end

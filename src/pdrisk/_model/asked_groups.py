@@ -46,7 +46,7 @@ class Groups:
         if self.keys_from == "data":
             return ()
         listed = () if self.is_private or self.keys is None else self.keys
-        return tuple(column for at, column in enumerate(self.columns) if all(key[at] is not None for key in listed))
+        return tuple(column for at, column in enumerate(self.columns) if None not in [key[at] for key in listed])
 
     @property
     def combinations(self) -> int:

@@ -7,7 +7,7 @@ import math
 import numbers
 import operator
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -31,6 +31,7 @@ __all__ = [
     "from_json",
     "json_value",
     "plain_key",
+    "plain_keys",
     "plain_label",
     "plain_number",
     "plain_value",
@@ -64,6 +65,14 @@ def plain_key(value: Any, what: str = "a key") -> Hashable:
     raise ColumnTypeError(
         f"{what} must be a single value that pandas can hold, and one of type {type(value).__name__} is not."
     )
+
+
+def plain_keys(values: Sequence[Any]) -> list[Hashable]:
+    """`plain_key` of each of some values."""
+    kinds = set(map(type, values))
+    if kinds <= {str} or (kinds == {int} and max(map(abs, values)) < LARGEST):  # at once, of millions, too
+        return list(values)
+    return [plain_key(value) for value in values]
 
 
 def plain_value(value: Any, what: str) -> Hashable:
@@ -195,7 +204,7 @@ def _no_number(name: str, value: object) -> ColumnTypeError:
     )
 
 
-def check_encodable(what: str, values: Iterable[object]) -> None:
+def check_encodable(what: str, values: Collection[object]) -> None:
     """Refuse a text with half of a surrogate pair, which neither Arrow nor a database holds.
 
     Raises
@@ -203,6 +212,8 @@ def check_encodable(what: str, values: Iterable[object]) -> None:
     ParameterError
         If one of the values is such a text; others are not looked at.
     """
+    if not any(issubclass(kind, str) for kind in set(map(type, values))):
+        return
     try:
         "".join(value for value in values if isinstance(value, str)).encode()
     except UnicodeEncodeError:

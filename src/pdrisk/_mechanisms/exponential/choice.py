@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from pdrisk._core.cells import Cells
 from pdrisk._core.once import once
 from pdrisk._core.summary import FloatArray, IntArray
@@ -37,6 +39,9 @@ class Choice:
 
     def drawn(self, cells: Cells, bits: Bits) -> IntArray:
         """A point for each group."""
+        return np.concatenate([self._drawn(part, bits) for part in cells.parts()])
+
+    def _drawn(self, cells: Cells, bits: Bits) -> IntArray:
         items = self.losses(cells).items
         return chosen_points(items, self.index(items), self.weights, self.measure, bits)
 

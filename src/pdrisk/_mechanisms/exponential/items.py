@@ -106,6 +106,11 @@ def items_of(
     begin = 2 * first + np.arange(groups + 1)
     holds[begin[:-1]] = items["less"][begin[:-1]] > 0
     holds[begin[1:] - 1] |= items["up_to"][begin[1:] - 1] < n
-    start, width = items["start"], items["width"]
-    places = width if measure.zero is None else measure.before(start + width) - measure.before(start)
+    places = items["width"]
+    if measure.zero is not None:
+        last = begin[1:] - 1
+        before = measure.before(items["start"])  # each item ends where the next one of its group starts
+        beyond = np.append(before[1:], 0)
+        beyond[last] = measure.before((items["start"] + items["width"])[last])
+        places = beyond - before
     return Items(**items, places=places, holds=holds, first=begin, n=n)

@@ -16,7 +16,7 @@ from pdrisk._model.groups.calendar_keys import calendar_key
 from pdrisk._model.groups.integer_keys import codes_of_integers
 from pdrisk._model.groups.keys import Key, are_categories, key_tuples
 from pdrisk._model.kinds import DATE, NOTHING, TIME, kind_of_value, kind_phrase
-from pdrisk._model.plain import check_encodable, plain_key
+from pdrisk._model.plain import check_encodable, plain_key, plain_keys
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["checked_keys", "key_codes", "key_index", "observed_keys"]
@@ -46,10 +46,12 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
         column = columns[place]
         series = frame[column]
         kind = comparable_kind(series)
-        levels = [plain_key(key) for key in keys]
+        levels = plain_keys(keys)
         if kind in (DATE, TIME):
             levels = [calendar_key(level, kind, f"a key of column {column!r}") for level in levels]
-        one_of_each = {(type(level), getattr(level, "tzinfo", None)): level for level in levels}
+        has_zones = any(hasattr(each, "tzinfo") for each in set(map(type, levels)))
+        zones = [getattr(level, "tzinfo", None) for level in levels] if has_zones else []
+        one_of_each = dict(zip(itertools.zip_longest(map(type, levels), zones), levels, strict=True))
         for level in one_of_each.values():
             if level is not None and kind_of_value(level) != kind != NOTHING:
                 raise ColumnTypeError(
@@ -57,7 +59,7 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
                     "list keys of the column's own kind."
                 )
         check_encodable(f"a key of column {shown(column)}", levels)
-        _check_distinct(column, series, list(dict.fromkeys(levels)))
+        _check_distinct(column, series, levels)
         return levels
 
     def by_label(keys: Mapping[Any, object]) -> list[object] | None:
@@ -90,7 +92,7 @@ def _check_distinct(column: Hashable, series: pd.Series, levels: list[Hashable])
         return
     if dtype.itemsize > 8:
         raise ColumnTypeError(f'column {column!r} has dtype {dtype}, which has no group keys: use astype("float64").')
-    if not _lookup(levels, dtype)[0].is_unique:
+    if not _lookup(list(dict.fromkeys(levels)), dtype)[0].is_unique:
         raise ParameterError(f"two keys are the same number in column {column!r}, whose dtype is {dtype}: list one.")
 
 
@@ -120,9 +122,10 @@ def key_codes(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence
     -------
     ndarray of int32, shape (N,)
     """
-    found = _level_codes(frame[columns[0]], list(dict.fromkeys(key[0] for key in keys)))
+    firsts = [key[0] for key in keys]
     if len(columns) == 1:
-        return found
+        return _level_codes(frame[columns[0]], firsts)
+    found = _level_codes(frame[columns[0]], list(dict.fromkeys(firsts)))
     # Column by column, a row's place among the distinct beginnings of the keys: never more than there are keys, so
     # that no product of places overflows.
     begun = list(dict.fromkeys(key[:1] for key in keys))
@@ -178,15 +181,12 @@ def _level_codes(series: pd.Series, levels: Sequence[Hashable]) -> NDArray[np.in
 
 def _lookup(levels: Sequence[Hashable], dtype: Any) -> tuple[pd.Index, NDArray[np.int32]]:
     """The levels that a column of this dtype can hold, in its dtype, with their positions; then that of all others."""
-    held = [level for level in levels if level is not None]
-    typed = _held(held, dtype)
+    place = [at for at, level in enumerate(levels) if level is not None]
+    typed = _held([levels[at] for at in place], dtype)
     if typed is None:  # one by one: a fraction is no integer, 2**70 no int64
-        pairs = [(level, one) for level in held if (one := _held([level], dtype)) is not None]
-        held = [level for level, _ in pairs]
-        typed = _held(held, dtype)
-    place_of = _places_of(levels)
-    place = np.array([place_of[level] for level in held] + [len(levels)], dtype=np.int32)
-    return _index(typed), place
+        place = [at for at in place if _held([levels[at]], dtype) is not None]
+        typed = _held([levels[at] for at in place], dtype)
+    return _index(typed), np.array([*place, len(levels)], dtype=np.int32)
 
 
 def _held(levels: list[Hashable], dtype: Any) -> Any:

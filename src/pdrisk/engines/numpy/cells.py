@@ -10,7 +10,7 @@ from pdrisk._core.lattice import Points
 from pdrisk._core.summary import Needs, Ranks
 from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.chunks import clamped
-from pdrisk.engines.numpy.ranks import Ranked
+from pdrisk.engines.numpy.looks import Ranked
 
 __all__ = ["cells", "told_apart"]
 
@@ -49,12 +49,7 @@ def cells(
             name: _cells(values, universe, points, selected, codes, groups)
             for name, points in needs.points(universe).items()
         }
-    return {
-        name: Cells.of_ranks(
-            ranked.group, ranked.rank, points.index(ranked.records).astype(np.int64), ranked.n, points.size
-        )
-        for name, points in needs.points(universe).items()
-    }
+    return {name: ranked.cells(points) for name, points in needs.points(universe).items()}
 
 
 def told_apart(needs: Needs, universe: Universe, rows: int, groups: int) -> frozenset[Ranks]:

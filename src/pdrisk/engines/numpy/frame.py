@@ -78,8 +78,8 @@ class FrameReading(Reading):
         return int(np.count_nonzero(nobody if selected is None else nobody & selected))
 
     def people(self, line: int) -> PersonRecords | None:
-        """The records of a line, where a person may have several in a group."""
-        if self.query.unit.rows == 1:
+        """The records of a line, where a person may have several in a group and curators may want to know."""
+        if self.query.unit.rows == 1 or not self.query.has_facts:
             return None
         return guarded(lambda: self.people_and_rows(line)[0])
 
@@ -170,7 +170,8 @@ class FrameEngine:
         needs: dict[tuple[Place, Universe], Needs] = {}
         counts: dict[Place, Needs] = {}
         for number, (line, universe) in enumerate(zip(query.lines, universes, strict=True)):
-            at, own_needs = place_of(line), query.needs_of(number, universe)
+            at, is_drawn_alone = place_of(line), query.shares and not query.has_facts
+            own_needs = query.mechanism(number, universe).draws if is_drawn_alone else query.needs_of(number, universe)
             if line.statistic.bounded:
                 before = needs.get(read := (at, universe))
                 needs[read] = own_needs if before is None else before | own_needs

@@ -78,16 +78,16 @@ def summary_of_groups(
     squares, nearest = np.zeros(bins), np.zeros(bins)
     if needs.squares:
         squares, nearest = _distances(values, codes, universe, n, total)
-    kept = slice(groups)
+    kept, has_ends = slice(groups), needs.ends or needs.seconds
     at_points = cells(values, universe, needs, ranked, codes=codes, groups=groups)
     return Summary(
         n=n[kept],
         total=total[kept] if needs.total or needs.squares else None,  # places tell the mean, too
         steps=steps[kept],
-        lowest=lowest[:, kept],
-        highest=highest[:, kept],
-        squares=squares[kept],
-        nearest=nearest[kept],
+        lowest=lowest[:, kept] if has_ends else None,
+        highest=highest[:, kept] if has_ends else None,
+        squares=squares[kept] if needs.squares else None,
+        nearest=nearest[kept] if needs.squares else None,
         windows=found,
         places=places[kept],
         place_squares=place_squares[kept],

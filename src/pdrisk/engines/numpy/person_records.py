@@ -18,6 +18,7 @@ from pdrisk._model.groups.integer_keys import different_integers
 from pdrisk._model.groups.keys import Key
 from pdrisk._model.rowwise.families import missing_of
 from pdrisk._model.unit import Secret, Unit
+from pdrisk.engines.numpy.chunks import SIZE
 
 __all__ = ["Persons", "Records"]
 
@@ -278,10 +279,14 @@ class Persons:
     def _mixed(self, *parts: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """One hash of several numbers, keyed."""
         keys = np.frombuffer(self.secret()[:16], dtype=np.uint64)
-        found = np.full(len(parts[0]), keys[0])
-        for part in parts:
-            found = _scrambled((found ^ part) + keys[1])
-        return np.asarray(found, dtype=np.uint64)
+        found: NDArray[np.uint64] = np.full(len(parts[0]), keys[0])
+        for start in range(0, len(found), SIZE):
+            own = slice(start, start + SIZE)
+            for part in parts:
+                found[own] ^= part[own]
+                found[own] += keys[1]
+                _scramble(found[own])
+        return found
 
 
 def _hashed(column: pd.Series, key: str) -> NDArray[np.uint64]:
@@ -303,12 +308,11 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else f"{type(value).__name__} {value!r}"
 
 
-def _scrambled(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finalizer of splitmix64 (Steele, Lea & Flood 2014): every bit of the result depends on every bit."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: NDArray[np.uint64] = numbers ^ (numbers >> np.uint64(31))
-    return mixed
+def _scramble(numbers: NDArray[np.uint64]) -> None:
+    """The finalizer of splitmix64 (Steele, Lea & Flood 2014), in place: every bit now depends on every bit."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        numbers ^= numbers >> np.uint64(shift)
+        numbers *= np.uint64(factor)
 
 
 def _one_of_each(pairs: NDArray[np.int64], rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:

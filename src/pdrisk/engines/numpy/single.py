@@ -66,14 +66,15 @@ def summary_of_one(
         lowest, highest = _seconds(values, universe, selected, sums.starts, sums.lows, sums.highs)
     squares, nearest = _distances(pieces, total / n) if needs.squares and n else (0.0, 0.0)
     at_points = cells(values, universe, needs, ranked, selected=selected) if needs.at_points else {}
+    has_ends = needs.ends or needs.seconds
     return Summary(
         n=np.array([n], dtype=np.int64),
         total=np.array([total]) if needs.total or needs.squares else None,  # places tell the mean, too
         steps=_held(sums.steps),
-        lowest=np.array(lowest).reshape(2, 1),
-        highest=np.array(highest).reshape(2, 1),
-        squares=np.array([squares]),
-        nearest=np.array([nearest]),
+        lowest=np.array(lowest).reshape(2, 1) if has_ends else None,
+        highest=np.array(highest).reshape(2, 1) if has_ends else None,
+        squares=np.array([squares]) if needs.squares else None,
+        nearest=np.array([nearest]) if needs.squares else None,
         windows=found,
         places=_held(sums.places),
         place_squares=_held(sums.place_squares),

@@ -28,6 +28,7 @@ class Dialect:
     text_type = "VARCHAR"
     infinite = "infinity"  # the text of it
     groups_by_floats = True  # whether groups and ids may be floats
+    writes_all_digits = True  # whether DOUBLEs that differ have texts that differ
     once: tuple[str, ...] = ()  # columns of a subquery that have its others computed once, however often they are used
     materialized = "MATERIALIZED "  # before a CTE that is computed once, however often it is read
     stepwise = False  # whether the second pass over all records is a statement of its own, if it may be: see `in_steps`

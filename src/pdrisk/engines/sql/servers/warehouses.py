@@ -32,6 +32,7 @@ class Warehouse(Dialect):
     """Dialect that warehouses share: casts round halves away from zero, sums of BIGINTs may overflow, and so on."""
 
     materialized = ""
+    writes_all_digits = False  # as far as their documents say
     engine = ""  # for people
     most = 1_000_000  # characters of a statement
     wide_type = "DECIMAL(38, 0)"

@@ -183,12 +183,22 @@ class _People:
     def numbers(self) -> Iterator[str]:
         """Number of each row among equal rows of a person; equal as texts, so 0.0 and -0.0 differ."""
         for i in range(len(self.plan.parts)):
-            by = ", ".join([*self.person, *self.groups, self.hashed(*self.values(i))])
+            by = ", ".join([*self.person, *self.groups, *self.content(i)])
             order = self.dialect.any_order.format(", ".join(self.values(i)))
             yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by}{order}) AS same_{i}"
             if self.counts_people(i):
                 by = ", ".join([*self.person, *self.groups, f"({self.present(i)})"])
                 yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by}{order}) AS first_{i}"
+
+    def content(self, i: int) -> list[str]:
+        """Expressions that are equal where texts of a part's values are: no hash, if numbers need none."""
+        if not (self.dialect.writes_all_digits and isinstance(self.plan.parts[i], Summarised)):
+            return [self.hashed(*self.values(i))]
+        zero, text = self.dialect.number(0.0), self.dialect.text_type
+        signs = (
+            f"CASE WHEN {x} = {zero} THEN CAST({x} AS {text}) = CAST({zero} AS {text}) END" for x in self.values(i)
+        )
+        return [*self.values(i), *signs]
 
     def counts_people(self, i: int) -> bool:
         """Whether the records of a part are people in groups, whichever of their rows count."""

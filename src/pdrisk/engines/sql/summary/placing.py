@@ -109,10 +109,16 @@ class Placing:
             if wanted:
                 steps = dialect.nearest_whole(dialect.scaled(x, grid))
                 yield f"{name}{i}", dialect.inside(x, steps, *ends, _steps(lo, grid), _steps(hi, grid))
-        if self.is_summed(part):
-            yield f"h{i}", self._twice(f"f{i}", dialect.number(PLACES * UNIT))
-        if needs.place_squares or needs.products or (needs.places and not self.is_summed(part)):
-            yield f"k{i}", self._whole_place(x, part.universe, near=self.is_near(part))
+        is_summed = self.is_summed(part)
+        if is_summed:
+            yield f"h{i}", self._term(f"f{i}", UNIT)
+        if needs.place_squares or needs.products or (needs.places and not is_summed):
+            own = (
+                self._of_term(f"f{i}", UNIT)
+                if is_summed
+                else self._whole_place(x, part.universe, near=self.is_near(part))
+            )
+            yield f"k{i}", own
         if isinstance(part.universe, Rectangle):
             yield f"l{i}", self._whole_place(f"y{i}", part.universe.other, near=self.is_near(part))
         if needs.size_sums:
@@ -131,24 +137,28 @@ class Placing:
         """A term as BIGINT, in places; NULL if it is not finite."""
         return f"TRY_CAST({self.dialect.infix(term, '*', self.dialect.number(1 / UNIT))} AS BIGINT)"
 
-    def _twice(self, y: str, s: str) -> str:
-        """Twice what y is once clamped to [0, S], less S."""
+    def _term(self, place: str, unit: float) -> str:
+        """The term in a unit, of the floored place in it."""
         call, infix = self.dialect.call, self.dialect.infix
-        return infix(call("ABS", y), "-", call("ABS", infix(y, "-", s)))
+        return infix(call("ABS", place), "-", call("ABS", infix(place, "-", self.dialect.number(PLACES * unit))))
+
+    def _of_term(self, place: str, unit: float = 1.0) -> str:
+        """The place that a term stands for, as BIGINT: all numbers are whole, so exact, or the term is not finite."""
+        infix, number = self.dialect.infix, self.dialect.number
+        half = infix(self._term(place, unit), "*", number(0.5 / unit))
+        return f"TRY_CAST({infix(half, '+', number(PLACES / 2))} AS BIGINT)"
 
     def _whole_place(self, x: str, universe: Universe, *, near: bool) -> str:
         """Place of a record, which may lie outside, as BIGINT; NULL if it is missing.
 
-        Of records that are near, all numbers are whole and below 2**53, so exact. A CASE for each record would cost
-        more than all the rest.
+        Of records that are near, all numbers are whole and below 2**53. A CASE for each record would cost more than all
+        the rest.
         """
-        dialect, y = self.dialect, self._place(x, universe)
+        y = self._place(x, universe)
         if near:
-            s = dialect.number(float(PLACES))
-            twice = dialect.infix(self._twice(y, s), "+", s)
-            return f"TRY_CAST({dialect.infix(twice, '*', dialect.number(0.5))} AS BIGINT)"
-        ends = dialect.number(universe.lo), dialect.number(universe.hi)
-        return dialect.inside(x, f"CAST({y} AS BIGINT)", *ends, *_whole(0, PLACES))
+            return self._of_term(y)
+        ends = self.dialect.number(universe.lo), self.dialect.number(universe.hi)
+        return self.dialect.inside(x, f"CAST({y} AS BIGINT)", *ends, *_whole(0, PLACES))
 
     def _place(self, x: str, universe: Universe) -> str:
         """The place of a record on its `PlaceGrid`, as a whole DOUBLE."""
