@@ -68,8 +68,11 @@ def chosen(rows: Sequence[Row]) -> list[tuple[str, Row]]:
     return [(words, found[case]) for case, words in SHOWN.items() if case in found]
 
 
-def page(rows: Sequence[Row], machine: str, size: int, pairs: int) -> str:
-    """The whole page, of measurements of ``size`` rows and so many pairs of calls."""
+def page(rows: Sequence[Row], machine: str, size: int, pairs: int, before: str = "") -> str:
+    """The whole page, of measurements of ``size`` rows and so many pairs of calls.
+
+    Of the page that was there ``before`` the section on growth stays: `scale.py` measures what it tells.
+    """
     cases = chosen(rows)
     lines = [
         f"| {words} | {as_code(row['plain'])} | {row['ratio']} | {row['ratio_min']} to {row['ratio_max']} |"
@@ -90,7 +93,8 @@ def page(rows: Sequence[Row], machine: str, size: int, pairs: int) -> str:
         verdict += f" Targets that speak of {FULL:,} rows were not judged."
     method = METHOD.format(size=size, pairs=pairs, eps=EPS, more=10 * EPS, low=LO, high=HI)
     parts = ("# How fast is it?", short, "\n".join([HEAD, *lines]), PICTURE, READING, verdict, method, machine)
-    return "\n\n".join(part if part[0] in "|#!" and part is not method else wrapped(part) for part in parts) + "\n"
+    told = "\n\n".join(part if part[0] in "|#!" and part is not method else wrapped(part) for part in parts) + "\n"
+    return told + (f"\n{GROWTH}{kept[1]}" if len(kept := before.split(GROWTH, 1)) > 1 else "")
 
 
 def beside(row: Row) -> str:
@@ -139,10 +143,12 @@ def write(rows: Sequence[Row], machine: str, size: int, pairs: int, target: Path
     """The page, and the CSV file and the picture of its name beside it."""
     everything = merged(rows, target.with_suffix(".csv"))
     write_csv(everything, target.with_suffix(".csv"))
-    target.write_text(page(everything, machine, size, pairs), encoding="utf-8")
+    before = target.read_text(encoding="utf-8") if target.exists() else ""
+    target.write_text(page(everything, machine, size, pairs, before), encoding="utf-8")
     picture(everything).savefig(target.with_suffix(".png"), dpi=150)
 
 
+GROWTH = "## How does it grow?"
 HEAD = """\
 | answer | plain call | times as long | smallest to largest |
 |---|---|--:|--:|"""

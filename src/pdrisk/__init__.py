@@ -16,9 +16,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pdrisk import risk
-from pdrisk._answer.explain import explain
-from pdrisk._answer.publishing import public
 from pdrisk._answer.release import Release
 from pdrisk._core.risks.risk import Risk
 from pdrisk._imported import when_imported as _when_imported
@@ -29,7 +26,6 @@ from pdrisk._model.margins import ALL
 from pdrisk._pandas import accessor as _accessor
 from pdrisk._pandas.requests.validated import watch as _watch
 from pdrisk._pandas.suggested_bounds import SuggestedBounds
-from pdrisk._pandas.typed import accessor
 from pdrisk.errors import (
     BoundsNotFoundError,
     BudgetExceededError,
@@ -47,7 +43,9 @@ from pdrisk.errors import (
 )
 
 if TYPE_CHECKING:
-    from pdrisk import attack, datasets, identifiability, study
+    from pdrisk import attack, datasets, identifiability, risk, study
+    from pdrisk._answer.explain import explain
+    from pdrisk._answer.publishing import public
     from pdrisk._answer.tables.charts import plot
     from pdrisk._answer.tables.consistent import consistent
     from pdrisk._answer.tables.quality import quality, rounded
@@ -58,6 +56,7 @@ if TYPE_CHECKING:
     from pdrisk._functions import register
     from pdrisk._pandas.plans.plan_questions import plan
     from pdrisk._pandas.statements import statements
+    from pdrisk._pandas.typed import accessor
     from pdrisk._sql import sql
     from pdrisk._sql.tables.catalog_schema import schema_from
     from pdrisk.dataset import Dataset
@@ -116,10 +115,13 @@ __version__ = "0.1.0"
 # A question to `df.dprisk` needs none of these, which take half of the time of an import.
 _LATER = {
     "Dataset": "pdrisk.dataset",
+    "accessor": "pdrisk._pandas.typed",
     "audit": "pdrisk._audit",
     "consistent": "pdrisk._answer.tables.consistent",
+    "explain": "pdrisk._answer.explain",
     "plan": "pdrisk._pandas.plans.plan_questions",
     "plot": "pdrisk._answer.tables.charts",
+    "public": "pdrisk._answer.publishing",
     "quality": "pdrisk._answer.tables.quality",
     "register": "pdrisk._functions",
     "rounded": "pdrisk._answer.tables.quality",
@@ -130,7 +132,7 @@ _LATER = {
     "statements": "pdrisk._pandas.statements",
     "tradeoff": "pdrisk._answer.tradeoff",
 }
-_SUBMODULES = {"attack", "datasets", "identifiability", "study"}
+_SUBMODULES = {"attack", "datasets", "identifiability", "risk", "study"}
 
 if not TYPE_CHECKING:
 

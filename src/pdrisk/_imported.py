@@ -1,15 +1,32 @@
-"""Import watcher: runs something once another library is imported, without importing it."""
+"""Imports that wait: what runs once another library is imported, and modules that are imported once they are used."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["when_imported"]
+__all__ = ["later", "when_imported"]
+
+
+def later(name: str) -> Any:
+    """What stands for a module of pdrisk until something of it is used; it then imports it."""
+    return _Later(name)
+
+
+class _Later:
+    """Module that few questions need."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)
+
 
 Then = Callable[[ModuleType], object]
 

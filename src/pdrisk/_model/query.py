@@ -206,7 +206,19 @@ class Query:
 
     def needs_of(self, line: int, universe: Universe) -> Needs:
         """Parts of a summary that a line reads in its universe, at its eps if that is known."""
-        return self.mechanism(line, universe).reads if self.shares else self.lines[line].needs
+        if not self.shares:
+            return self.lines[line].needs
+        found: Needs | None = self._reads.get(line)
+        if found is None:
+            found = self.mechanism(line, universe).reads
+            if line in self._mechanisms:
+                self._reads[line] = found
+        return found
+
+    @once
+    def _reads(self) -> dict[int, Needs]:
+        """What the `_mechanisms` read."""
+        return {}
 
     @once
     def least_part(self) -> Fraction:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
 from pdrisk._answer.tables.inequality import MEASURES, Inequality
 from pdrisk._core.foreign import own_errors_of
+from pdrisk._imported import later
 from pdrisk._ledger import Ledger
 from pdrisk._model.arguments import statistics as judged_statistics
 from pdrisk._model.declared.aliases import Bounds, Eps, Where
@@ -16,16 +17,21 @@ from pdrisk._model.design import Design
 from pdrisk._model.rowwise import EXPRESSION
 from pdrisk._model.unit import People, judged_people
 from pdrisk._pandas.curators.assess import USUAL_EPS
-from pdrisk._pandas.curators.compare import Comparison
 from pdrisk._pandas.curators.hints import Hinting
 from pdrisk._pandas.noisy.statistics import DESCRIBED, Answer
-from pdrisk._pandas.randomized_response import RandomizedAnswers, randomized
 from pdrisk._pandas.requests.declared import declarations_of, declare, declared_table
 from pdrisk._pandas.requests.options import Options, with_options
 from pdrisk._pandas.suggested_bounds import SuggestedBounds
 from pdrisk._pandas.suggestions import Suggestions
 from pdrisk.errors import ColumnTypeError, ParameterError
-from pdrisk.identifiability.result import Identifiability
+
+if TYPE_CHECKING:
+    import pdrisk._pandas.randomized_response as coins
+    from pdrisk._pandas.curators.compare import Comparison
+    from pdrisk._pandas.randomized_response import RandomizedAnswers
+    from pdrisk.identifiability.result import Identifiability
+else:
+    coins = later("pdrisk._pandas.randomized_response")
 
 __all__ = ["FrameAccessor", "SeriesAccessor"]
 
@@ -278,7 +284,7 @@ class SeriesAccessor(Hinting):
         `pdrisk.risk.RandomizedResponse` for the proof, and for planning a survey.
         """
         _, name = self._frame()
-        return randomized(self._series, name, eps=eps, p_truth=p_truth, keys=keys, collected=collected)
+        return coins.randomized(self._series, name, eps=eps, p_truth=p_truth, keys=keys, collected=collected)
 
     def assess(
         self,

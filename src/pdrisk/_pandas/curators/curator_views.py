@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
 from pdrisk._core.foreign import own_errors_of
+from pdrisk._imported import later
 from pdrisk._ledger import Identity, check_curator
 from pdrisk._model.declared.aliases import Bounds, By, Eps, Keys, Where
 from pdrisk._model.design import Design
 from pdrisk._model.margins import NO_MARGINS, MarginsAsked
 from pdrisk._model.unit import People
 from pdrisk._pandas.curators.assess import USUAL_EPS, USUAL_STATISTICS, assessment, individual_risk, planned_epsilon
-from pdrisk._pandas.curators.compare import Comparison, comparison
 from pdrisk._pandas.curators.hints import Hinting
 from pdrisk._pandas.requests.options import (
     NOBODY_KNOWN,
@@ -26,7 +26,15 @@ from pdrisk._pandas.requests.options import (
     frame_engine,
     with_unit_options,
 )
-from pdrisk.identifiability.result import Identifiability, of_column
+
+if TYPE_CHECKING:
+    from pdrisk._pandas.curators import compare
+    from pdrisk._pandas.curators.compare import Comparison
+    from pdrisk.identifiability import result
+    from pdrisk.identifiability.result import Identifiability
+else:
+    compare = later("pdrisk._pandas.curators.compare")
+    result = later("pdrisk.identifiability.result")
 
 __all__ = ["CuratorViews"]
 
@@ -170,7 +178,7 @@ class CuratorViews(Hinting):
         """
         self._check_curator("compare()")
         asked = self._looked_at(eps=eps, risk=risk, success=success, bounds=bounds, where=where, **people)
-        return comparison(self._frame, column, statistic, asked, noise95=noise95, mechanisms=mechanisms)
+        return compare.comparison(self._frame, column, statistic, asked, noise95=noise95, mechanisms=mechanisms)
 
     @with_unit_options
     def individual_risk(
@@ -256,4 +264,4 @@ class CuratorViews(Hinting):
         self._check_curator("identifiability()")
         said = {"eps": eps, "risk": risk, "prior": prior}
         asked = self._looked_at(bounds=bounds, where=where, mechanism=mechanism, **said, **people)
-        return of_column(self._frame, column, statistic, asked)
+        return result.of_column(self._frame, column, statistic, asked)

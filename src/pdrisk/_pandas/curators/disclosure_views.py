@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
 from pdrisk._core.foreign import own_errors_of
-from pdrisk._disclosure import measures
-from pdrisk._disclosure.checked import CheckedTable
-from pdrisk._disclosure.results import (
-    DeltaPresence,
-    KAnonymity,
-    KMap,
-    KMapEstimate,
-    LDiversity,
-    TCloseness,
-    UniqueRows,
-)
-from pdrisk._disclosure.rules import crosstab_rules
-from pdrisk._disclosure.suggest import SuggestedGeneralization, suggested
-from pdrisk._disclosure.tables import FrameTable, KeyRequest, KeyTable
+from pdrisk._imported import later
 from pdrisk._pandas.curators.curator_views import CuratorViews
 from pdrisk.errors import ParameterError
+
+if TYPE_CHECKING:
+    from pdrisk._disclosure import measures, suggest, tables
+    from pdrisk._disclosure import rules as output_rules
+    from pdrisk._disclosure.checked import CheckedTable
+    from pdrisk._disclosure.results import (
+        DeltaPresence,
+        KAnonymity,
+        KMap,
+        KMapEstimate,
+        LDiversity,
+        TCloseness,
+        UniqueRows,
+    )
+    from pdrisk._disclosure.suggest import SuggestedGeneralization
+    from pdrisk._disclosure.tables import KeyRequest, KeyTable
+else:
+    measures, output_rules, suggest, tables = (
+        later(f"pdrisk._disclosure.{name}") for name in ("measures", "rules", "suggest", "tables")
+    )
 
 __all__ = ["DisclosureViews"]
 
@@ -59,7 +66,7 @@ class DisclosureViews(CuratorViews):
 
     def _table(self) -> KeyTable:
         """The table that measures read."""
-        return FrameTable(self._frame, self._rows(None))
+        return tables.FrameTable(self._frame, self._rows(None))
 
     def _measured(self, measure: str, on: object, generalize: object, person: object) -> tuple[KeyTable, KeyRequest]:
         self._check_curator(f"{measure}()")
@@ -285,7 +292,7 @@ class DisclosureViews(CuratorViews):
         the one with the least loss is taken (Iyengar 2002: the mean over keys and people of the share of a key's other
         values that a person's value is joined with). It was made from these data, so it reveals something about them.
         """
-        return suggested(*self._measured("suggest_generalization", on, None, person), k, suppress)
+        return suggest.suggested(*self._measured("suggest_generalization", on, None, person), k, suppress)
 
     def output_rules(
         self,
@@ -331,6 +338,6 @@ class DisclosureViews(CuratorViews):
                 "For one key, assign a column that is the same everywhere, and name it as the second."
             )
         table, wanted = self._measured("output_rules", [index, columns], None, person)
-        return crosstab_rules(
+        return output_rules.crosstab_rules(
             table, index, columns, values=values, statistic=statistic, rules=rules, person=list(wanted.person) or None
         )

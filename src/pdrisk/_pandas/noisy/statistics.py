@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,6 @@ from pdrisk._answer.tables.answer_table import wide_table
 from pdrisk._answer.tables.measured_tables import sorted_table
 from pdrisk._core.foreign import own_errors_of, shown
 from pdrisk._core.pairs import PairStatistic
-from pdrisk._disclosure.checked import CheckedTable
 from pdrisk._model.arguments import (
     MOST_STATISTICS,
     checked_flag,
@@ -47,6 +46,9 @@ from pdrisk._pandas.requests.options import DEFAULTS, Options, Request, with_opt
 from pdrisk._pandas.requests.repeated import Judged, judged_once
 from pdrisk.engines.base import Engine
 from pdrisk.errors import ParameterError
+
+if TYPE_CHECKING:
+    from pdrisk._disclosure.checked import CheckedTable
 
 __all__ = ["DESCRIBED", "Answer", "Statistics"]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ import pandas as pd
 from pdrisk._core.pairs import CorrAmong
 from pdrisk._core.universe import Days
 from pdrisk._digits import rounded_up
+from pdrisk._imported import later
 from pdrisk._mechanisms import Mechanism
 from pdrisk._model.answering import joined
 from pdrisk._model.arguments import (
@@ -41,8 +42,12 @@ from pdrisk._pandas.requests.declared import codes_of, declared
 from pdrisk._pandas.requests.options import REPLACE, Request
 from pdrisk._pandas.requests.people_options import unit_of
 from pdrisk.engines.base import Engine
-from pdrisk.engines.sql.servers.sql_table import TableEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
+
+if TYPE_CHECKING:
+    from pdrisk.engines.sql.servers import sql_table
+else:
+    sql_table = later("pdrisk.engines.sql.servers.sql_table")
 
 __all__ = [
     "check_given",
@@ -185,7 +190,7 @@ def check_groups_are_known(groups: Groups | None) -> None:
 
 def check_rows_in_python(engine: Engine[Any], asked: str) -> None:
     """Refuse a result for each row if the rows stay in a database."""
-    if isinstance(engine, TableEngine):
+    if isinstance(engine, sql_table.TableEngine):
         raise ParameterError(
             f"{asked} looks at single rows, which stay in the database: ask assess(), which has the same risks of the "
             "answer, or make a Dataset of a frame of these rows."

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
-from pdrisk._answer.tables.inequality import Inequality
 from pdrisk._core.foreign import own_errors_of
-from pdrisk._core.surveys.mean_change import MeanChange
+from pdrisk._imported import later
 from pdrisk._model.declared.aliases import Bounds, By, Keys, Where
 from pdrisk._model.margins import NO_MARGINS, MarginsAsked
 from pdrisk._pandas.noisy.statistics import Answer, Statistics
 from pdrisk._pandas.requests.objects import judging
 from pdrisk._pandas.requests.options import Options, with_options
-from pdrisk._pandas.surveys.histogram import histogram
-from pdrisk._pandas.surveys.income_bins import income_bins
-from pdrisk._pandas.surveys.sampling_errors import sampled, sampling_errors, with_design_effect
 from pdrisk.errors import ParameterError
+
+if TYPE_CHECKING:
+    from pdrisk._answer.tables.inequality import Inequality
+    from pdrisk._core.surveys import mean_change
+    from pdrisk._pandas.surveys import histogram, income_bins, sampling_errors
+else:
+    mean_change = later("pdrisk._core.surveys.mean_change")
+    histogram, income_bins, sampling_errors = (
+        later(f"pdrisk._pandas.surveys.{name}") for name in ("histogram", "income_bins", "sampling_errors")
+    )
 
 __all__ = ["SurveyStatistics"]
 
@@ -98,7 +104,7 @@ class SurveyStatistics(Statistics):
         tables = MarginsAsked(margins, allot, whole, None if normalize is False else normalize)
         request = self._request(options, tables)
         with judging(self._frame, request) as (frame, asked):
-            return histogram(frame, column, bins, asked, request.asker(self._identity))
+            return histogram.histogram(frame, column, bins, asked, request.asker(self._identity))
 
     @with_options
     def change(self, column: Hashable, *, wave: Hashable, from_: Any, to: Any, **options: Unpack[Options]) -> Answer:
@@ -134,7 +140,7 @@ class SurveyStatistics(Statistics):
         >>> rise.name, abs(rise.value - 3) < 1
         ('change(1980 to 1987) of wage', True)
         """
-        spec = (MeanChange.name, {"wave": wave, "from_": from_, "to": to})
+        spec = (mean_change.MeanChange.name, {"wave": wave, "from_": from_, "to": to})
         return self._answer(column, spec, options)
 
     @with_options
@@ -165,7 +171,7 @@ class SurveyStatistics(Statistics):
         """
         request = self._request(options)
         with judging(self._frame, request) as (frame, asked):
-            return income_bins(frame, column, bins, line, of, asked, request.asker(self._identity))
+            return income_bins.income_bins(frame, column, bins, line, of, asked, request.asker(self._identity))
 
     def sampling_errors(
         self,
@@ -199,7 +205,9 @@ class SurveyStatistics(Statistics):
         if not isinstance(statistic, str) or statistic not in ("mean", "proportion", "sum"):
             raise ParameterError('sampling_errors knows "mean", "proportion" and "sum".')
         given = {"bounds": bounds, "where": where, "by": by, "keys": keys, "weights": weights, "rows": rows}
-        return sampling_errors(self, column, statistic, {n: each for n, each in given.items() if each is not None})
+        return sampling_errors.sampling_errors(
+            self, column, statistic, {n: each for n, each in given.items() if each is not None}
+        )
 
     def _estimate(
         self, column: Hashable, spec: str, options: Options, sampling: object, tables: MarginsAsked = NO_MARGINS
@@ -208,9 +216,9 @@ class SurveyStatistics(Statistics):
         if sampling is not None:
             if tables.named:
                 raise ParameterError(f"{tables.named}= and sampling= do not go together: leave one of them out.")
-            found: Answer = sampled(self, column, spec, options, sampling)
+            found: Answer = sampling_errors.sampled(self, column, spec, options, sampling)
             return found
         design = self._design
         if spec == "sum" or tables.named or options.get("by") is not None or design is None or design.deff is None:
             return self._answer(column, spec, options, tables)
-        return with_design_effect(self, column, spec, options)
+        return sampling_errors.with_design_effect(self, column, spec, options)

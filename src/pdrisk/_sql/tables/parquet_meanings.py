@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pdrisk._model.kinds import PERIODS_IN_SQL, UNCLEAR
 from pdrisk._sql.syntax.headings import unique
 from pdrisk._sql.syntax.pieces import INTEGERS, lowered, quoted
+from pdrisk.engines.sql.dialects.dialect import BY_RECORD
 from pdrisk.engines.sql.servers.parquet_scan import CAN_HAVE_NAN, written_paths
 from pdrisk.errors import ParameterError
 
@@ -73,7 +74,7 @@ def by_record(sql: str, columns: Mapping[str, str]) -> str:
     """
     floats = [quoted(name) for name, sql_type in columns.items() if sql_type in ("FLOAT", "DOUBLE")]
     tried = ", ".join(f"TRY({name}) AS {name}" for name in floats)
-    return f"(SELECT * REPLACE ({tried}) FROM {sql}) AS by_record" if floats else sql
+    return f"(SELECT * REPLACE ({tried}) FROM {sql}{BY_RECORD}" if floats else sql
 
 
 def as_remembered(sql: str) -> str:

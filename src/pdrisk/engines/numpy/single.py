@@ -155,7 +155,7 @@ def _places_and_ends(values: NDArray[Any], universe: Universe, first: int, size:
         piece = records = values[start : start + size]
         is_inside, ends, moved = False, None, 0
         if sums.ends != (lo, hi):
-            low, high = float(piece.min()), float(piece.max())
+            low, high = float(np.minimum.reduce(piece)), float(np.maximum.reduce(piece))  # as min() and max(), sooner
             is_inside, ends = lo <= low and high <= hi, (min(max(low, lo), hi), max(min(high, hi), lo))
         if not is_inside:
             records = np.clip(piece, lo, hi, out=buffer[: len(piece)])

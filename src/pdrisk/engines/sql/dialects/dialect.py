@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-__all__ = ["DOUBLE", "TEXT", "WHOLE", "Dialect", "DuckDBDialect"]
+__all__ = ["BY_RECORD", "DOUBLE", "TEXT", "WHOLE", "Dialect", "DuckDBDialect"]
 
 # How listed keys are carried to an engine.
 TEXT: Final = "VARCHAR"
@@ -14,6 +14,7 @@ WHOLE: Final = "BIGINT"
 DOUBLE: Final = "DOUBLE"
 LARGEST: Final = 2**63 - 1  # of a BIGINT
 SHORT: Final = 80  # letters of what may stand in a statement several times
+BY_RECORD: Final = ") AS by_record"  # ends a source without statistics, of which no block is skipped
 HALF: Final = 2**53  # up to here a whole number is a DOUBLE
 
 

@@ -10,7 +10,7 @@ from pdrisk._core.lattice import LARGEST_STEPS, PLACE_BITS
 from pdrisk._core.once import once
 from pdrisk._core.products import Degrees, divided
 from pdrisk._core.summary import Ranks
-from pdrisk.engines.sql.dialects.dialect import LARGEST, Dialect
+from pdrisk.engines.sql.dialects.dialect import BY_RECORD, LARGEST, Dialect
 from pdrisk.engines.sql.summary.bands import within_band
 from pdrisk.engines.sql.summary.binned import beyond_edges
 from pdrisk.engines.sql.summary.person_rows import tells_offered
@@ -228,7 +228,8 @@ class Aggregates:
     def _is_whole_column(self, part: Summarised) -> bool:
         plan = self.plan
         everything = not (plan.groups or plan.inner or plan.where or plan.people)
-        return self.dialect.skips and everything and part.column is not None
+        skips = self.dialect.skips and BY_RECORD not in plan.source  # where nothing is skipped, it is one more scan
+        return skips and everything and part.column is not None
 
     def _end(self, part: Summarised, direction: str, before: int = 0) -> str:
         """The first record of a stored column in an order, or the one that some are before."""
