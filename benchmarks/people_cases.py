@@ -27,7 +27,7 @@ def people_cases(rows: int) -> Iterator[Case]:
     yield Case("count of people", lambda: survey.count(eps=1), lambda: frame["pid"].nunique(), "nunique()", 1.5)
     yield Case(
         "mean, rows=3 of some 10", lambda: survey.mean("x", eps=1, rows=3),
-        lambda: frame.groupby("pid").head(3)["x"].mean(), "groupby(pid).head(3)",
+        lambda: frame.groupby("pid").head(3)["x"].mean(), "groupby(pid).head(3)", 1.5,
     )  # fmt: skip
     con = duckdb.connect()
     con.register("shown", frame)

@@ -27,7 +27,6 @@ KEPT = 256  # queries: of more, all are forgotten
 PLAIN = frozenset((int, float, str, bool, type(None)))  # whose text says what they are
 LISTS = frozenset((tuple, list))
 NUMBERS = frozenset(map(np.dtype, ("bool", "int8", "int16", "int32", "int64", "float32", "float64")))
-DEEPEST = 2  # as in ("quantile", {"q": 0.9}) among other options
 #: Options that are about the column asked for and nothing else of a frame.
 OF_ONE_COLUMN = frozenset(
     (
@@ -35,6 +34,7 @@ OF_ONE_COLUMN = frozenset(
         "n_at_least", "prior", "risk", "step", "success",
     )
 )  # fmt: skip
+DEEPEST, LONGEST = 2, len(OF_ONE_COLUMN) + 1  # as in ("quantile", {"q": 0.9}) among all options
 
 Judged = tuple[Query, Engine[Any], Asker]
 
@@ -76,6 +76,6 @@ def _is_plain(given: Any, depth: int = 0) -> bool:
     kind = type(given)
     if kind in PLAIN:
         return True
-    if depth > DEEPEST or (kind not in LISTS and kind is not dict):
+    if depth > DEEPEST or (kind not in LISTS and kind is not dict) or len(given) > LONGEST:
         return False
     return all(_is_plain(part, depth + 1) for part in (given if kind in LISTS else (*given, *given.values())))
