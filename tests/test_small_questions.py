@@ -102,6 +102,7 @@ ASKED: list[tuple[str, tuple[object, ...], dict[str, object]]] = [
     ("mean", ("x",), {"eps": True, "bounds": (0, 100)}),
     ("mean", ("x",), {"eps": 1.0, "bounds": (0, 100)}),
     ("mean", ("x",), {"eps": "1", "bounds": (0, 100)}),
+    ("mean", ("x",), {"eps": 10**5000, "bounds": (0, 100)}),
     ("mean", ("x",), {"eps": 1, "bounds": (False, 100)}),
     ("mean", ("x",), {"eps": 1, "bounds": [0, 100]}),
     ("mean", ("x",), {"eps": 1, "bounds": (0.0, 100)}),

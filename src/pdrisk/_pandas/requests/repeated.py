@@ -25,6 +25,7 @@ __all__ = ["Judged", "judged_once"]
 
 KEPT = 256  # queries: of more, all are forgotten
 PLAIN = frozenset((int, float, str, bool, type(None)))  # whose text says what they are
+LARGEST = 2**63  # of more digits Python may refuse to make a text
 LISTS = frozenset((tuple, list))
 NUMBERS = frozenset(map(np.dtype, ("bool", "int8", "int16", "int32", "int64", "float32", "float64")))
 #: Options that are about the column asked for and nothing else of a frame.
@@ -75,7 +76,7 @@ def _is_plain(given: Any, depth: int = 0) -> bool:
     """Whether the text of a value tells it from all others: one of `PLAIN`, or a few of them."""
     kind = type(given)
     if kind in PLAIN:
-        return True
+        return kind is not int or abs(given) < LARGEST
     if depth > DEEPEST or (kind not in LISTS and kind is not dict) or len(given) > LONGEST:
         return False
     return all(_is_plain(part, depth + 1) for part in (given if kind in LISTS else (*given, *given.values())))
