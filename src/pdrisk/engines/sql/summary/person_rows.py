@@ -195,10 +195,9 @@ class _People:
         if not (self.dialect.writes_all_digits and isinstance(self.plan.parts[i], Summarised)):
             return [self.hashed(*self.values(i))]
         zero, text = self.dialect.number(0.0), self.dialect.text_type
-        signs = (
-            f"CASE WHEN {x} = {zero} THEN CAST({x} AS {text}) = CAST({zero} AS {text}) END" for x in self.values(i)
-        )
-        return [*self.values(i), *signs]
+        signs = (f"CASE WHEN {x} = {zero} THEN CAST({x} AS {text}) END" for x in self.values(i))
+        # Not the columns themselves: DuckDB 1 gives back 0.0 for the -0.0 of a column that it partitions by.
+        return [*(self.dialect.infix(x, "+", zero) for x in self.values(i)), *signs]
 
     def counts_people(self, i: int) -> bool:
         """Whether the records of a part are people in groups, whichever of their rows count."""
