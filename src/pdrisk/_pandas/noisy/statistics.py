@@ -314,7 +314,7 @@ class Statistics(DisclosureViews):
             judged = self._judged(lambda frame: judged_lines(frame, column, wanted, asked), asked)
             return (*judged, asked.asker(self._identity)), asked
 
-        if self._is_plain_frame and tables == NO_MARGINS:
+        if self._is_plain_frame and not tables.named:
             answer = answered(*judged_once(self._frame, column, spec, options, judge))
         else:
             answer = answered(*judge()[0])
