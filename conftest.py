@@ -78,7 +78,8 @@ seeded = Seeded()
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Give the test its own bits."""
-    seeded.stop() if item.get_closest_marker("system_entropy") else seeded.start(item.nodeid)
+    name = f"tests/{item.path.name}::{item.nodeid.partition('::')[2]}"  # the same in whatever folder its file is
+    seeded.stop() if item.get_closest_marker("system_entropy") else seeded.start(name)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -20,7 +20,7 @@ from pdrisk._answer.arithmetic.measured import Measurements, new_draw
 from pdrisk._core.surveys.inequality import cleaned, gini, gini_range
 from pdrisk._mechanisms.laws.law import Law
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 from margin_tables import laplace
 
 HOUSEHOLDS = (226, 331, 474, 502, 610, 748, 857, 1009, 1131)

@@ -19,7 +19,7 @@ from pdrisk._core.margins.least_squares import MeasuredMargins
 from pdrisk._core.margins.whole import whole_table
 from pdrisk._mechanisms.margin_estimates import EstimateNoise
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 from margin_tables import EVERY, laplace, matrix, people, summed, variance
 
 TABLES = {(51, 8): 3000, (16, 10, 4): 3000, (4, 12, 6, 8): 3000}

@@ -139,6 +139,11 @@ def passes(copy: Path, tests: list[str]) -> bool:
     return done.returncode == 0
 
 
+def files_of(copy: Path, tests: str) -> list[str]:
+    """The files of these tests, in whatever folder each is."""
+    return [str(file) for name in tests.split() for file in (copy / "tests").rglob(f"test_{name}.py")]
+
+
 def fate(copy: Path, file: str, old: str, new: str, tests: str) -> str:
     """What becomes of one mutant."""
     path = copy / "src" / "pdrisk" / file
@@ -146,7 +151,7 @@ def fate(copy: Path, file: str, old: str, new: str, tests: str) -> str:
     if text.count(old) != 1:
         return f"GONE: {text.count(old)} lines have that text"
     path.write_text(text.replace(old, new), encoding="utf-8")
-    named = [f"tests/test_{name}.py" for name in tests.split()]
+    named = files_of(copy, tests)
     try:
         if not passes(copy, named):
             return "killed"
@@ -163,7 +168,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="pdrisk-mutants-") as folder:
         copy = Path(folder)
         shutil.copytree(REPOSITORY, copy, ignore=LEFT_OUT, dirs_exist_ok=True)
-        named = sorted({f"tests/test_{name}.py" for number in chosen for name in MUTANTS[number - 1][3].split()})
+        named = sorted({file for number in chosen for file in files_of(copy, MUTANTS[number - 1][3])})
         if not passes(copy, named):
             sys.exit("these tests fail as the code is: " + " ".join(named))
         for number in chosen:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import duckdb
 import pytest
 
-from engines import ENGINES, of_postgres
+from every_engine import ENGINES, of_postgres
 from ledgers import opened_by_owner
 from postgres_databases import connected, database, needs_server
 
