@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 import pdrisk
-from pdrisk._answer.drawing import COLOURS, INK, MARKERS, SIZE, WORDS, canvas, styled
 from pdrisk._core.margins.allotment import alloted
 from pdrisk._core.margins.least_squares import MeasuredMargins
 from pdrisk._core.margins.whole import whole_table
 from pdrisk._mechanisms.margin_estimates import EstimateNoise
+from pdrisk._pictures.canvas import COLOURS, INK, MARKERS, SIZE, WORDS, canvas, styled
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 from margin_tables import EVERY, laplace, matrix, people, summed, variance

@@ -53,7 +53,7 @@ MUTANTS = [
     # What noise is drawn for.
     ("_mechanisms/two_sums.py", "self._sums(summary), PLACES", "self._sums(summary), PLACES // 2", NOISE),
     ("_mechanisms/two_sums.py", "np.minimum(low - more, value)", "np.minimum(low + more, value)", NOISE),
-    ("_mechanisms/base.py", "self._success(float(self.eps_of(weight)))", "self._success(float(self.eps))", NOISE),
+    ("_mechanisms/contract/base.py", "_success(float(self.eps_of(weight)))", "_success(float(self.eps))", NOISE),
     ("_mechanisms/geometric.py", "- math.log1p(-level)) / rate - 1)", "- math.log1p(-level)) / rate - 2)", NOISE),
     # Cells and margins: estimates, whole numbers, and what each measured table costs.
     ("_core/margins/least_squares.py", "self._times(axes, part) ** 2", "self._times(axes, part)", MARGINS),
@@ -116,11 +116,11 @@ MUTANTS = [
     ("_answer/releasing.py", "sees = bool(curator) or payer is None", "sees = True", ANSWER),
     ("_answer/releasing.py", "sizes[line.people] < least.size", "sizes[line.people] <= least.size", ANSWER),
     ("_answer/releasing.py", "        if query.is_private:  #", "        if True:  #", "ledger_memory " + ANSWER),
-    ("_answer/noisy.py", "np.floor(low / base)", "np.rint(low / base)", ANSWER),
-    ("_answer/noisy.py", "worst if self.looked else", "worst if not self.looked else", ANSWER),
-    ("_answer/noisy.py", "np.where(withheld, np.nan, low)", "low", ANSWER),
-    ("_answer/facts.py", "(number, loss + looked, between)", "(number, loss, between)", ANSWER),
-    ("_answer/facts.py", "number = -(-n // unit.rows)", "number = n", ANSWER + " people"),
+    ("_answer/answers/noisy.py", "np.floor(low / base)", "np.rint(low / base)", ANSWER),
+    ("_answer/answers/noisy.py", "worst if self.looked else", "worst if not self.looked else", ANSWER),
+    ("_answer/answers/noisy.py", "np.where(withheld, np.nan, low)", "low", ANSWER),
+    ("_answer/answers/facts.py", "(number, loss + looked, between)", "(number, loss, between)", ANSWER),
+    ("_answer/answers/facts.py", "number = -(-n // unit.rows)", "number = n", ANSWER + " people"),
     ("_answer/publishing.py", "if said.bounds_from_data:", "if False:", ANSWER),
     ("_answer/release.py", "self.noisy, self.column)  #", "self.noisy, self.column, self.curator)  #", ANSWER),
 ]  # fmt: skip

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 
 import pdrisk
-from pdrisk._answer.drawing import COLOURS, INK, SIZE, WORDS, canvas, styled
 from pdrisk._core.risks.gaussian_dp import largest_eps, limit_of, mu_of_pure, squared
 from pdrisk._core.risks.risk import privacy_loss
+from pdrisk._pictures.canvas import COLOURS, INK, SIZE, WORDS, canvas, styled
 
 SUCCESS, TABLES, GOAL = 0.75, 12, 10
 YEARS = 10  # releases of all tables, each by a ledger of its own

@@ -18,7 +18,7 @@ import pandas as pd
 
 import pdrisk
 from pdrisk import Design
-from pdrisk._answer.sampling import design_interval
+from pdrisk._answer.answers.sampling import design_interval
 
 BOUNDS = {"y": (0, 100), "w": (0, 4)}
 

@@ -72,4 +72,4 @@ def clock(monkeypatch):
 @pytest.fixture
 def noiseless(monkeypatch):
     """Answers without noise, but for mechanisms that choose."""
-    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda exact, change, eps: exact)
+    monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", lambda exact, change, eps: exact)

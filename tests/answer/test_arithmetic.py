@@ -70,7 +70,7 @@ class TestUncut:
     @pytest.fixture
     def less(self, monkeypatch):
         """All noise is -203 steps."""
-        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda exact, change, eps: exact - 203)
+        monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", lambda exact, *_: exact - 203)
 
     def test_sums_of_counts_are_not_those_of_cut_counts(self, less, people):
         nobody = FRAME.dprisk.count(eps=1, where="x > 2")  # 100, drawn as -103

@@ -19,7 +19,7 @@ import pytest
 import pdrisk
 from ledgers import typed
 from pdrisk import attack
-from pdrisk._answer.curator import Curator
+from pdrisk._answer.answers.curator import Curator
 from pdrisk._ledger.accounts import ambient
 from pdrisk._mechanisms.exponential.weights import Weights
 

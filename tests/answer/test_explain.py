@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import pdrisk
 from pdrisk import ColumnTypeError, NotPublicError, ParameterError, Release
-from pdrisk._answer.answer import Answer
-from pdrisk._answer.answer_line import AnswerLine
-from pdrisk._answer.curator import Curator
-from pdrisk._answer.noisy import NoisyAnswers
+from pdrisk._answer.answers.answer import Answer
+from pdrisk._answer.answers.answer_line import AnswerLine
+from pdrisk._answer.answers.curator import Curator
+from pdrisk._answer.answers.noisy import NoisyAnswers
 from pdrisk._answer.words import AUDIENCES, LANGUAGES, participant
 from pdrisk._core.risks.risk import posterior
 from pdrisk._core.statistics import Mean

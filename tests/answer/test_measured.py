@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._answer.arithmetic.forms import form_of
 from pdrisk._answer.arithmetic.measured import Measurements
 from pdrisk._answer.tables.measured_tables import measurements_of
@@ -31,7 +31,7 @@ GROUPS = {"by": "g", "keys": [0, 1, 2, 7]}
 @pytest.fixture
 def less(monkeypatch):
     """All noise is -300 steps: counts are shown as 0."""
-    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda exact, change, eps: exact - 300)
+    monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", lambda exact, change, eps: exact - 300)
 
 
 class TestRelease:

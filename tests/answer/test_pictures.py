@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 
 from pdrisk import NotPublicError, ParameterError
 from pdrisk._answer import pictures
-from pdrisk._answer.drawing import COLOURS, DASHES, MARKERS, SIZE, WIDTH, apart, legible, shortened
 from pdrisk._answer.words import times_right
 from pdrisk._core.risks.risk import posterior
+from pdrisk._pictures.canvas import COLOURS, DASHES, MARKERS, SIZE, WIDTH, apart, legible, shortened
 from seen import marks, numbers, unreadable, words_of
 from test_explain import FORBIDDEN, release
 

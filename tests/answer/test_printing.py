@@ -12,8 +12,9 @@ import pytest
 
 import pdrisk
 from ledgers import people, tables
-from pdrisk._answer import formatting, releasing
+from pdrisk._answer.answers import formatting
 from pdrisk._cli import main
+from pdrisk._mechanisms.contract import draws
 from pdrisk._model.arguments import statistic
 from pdrisk._model.query import written
 from pdrisk._printing import inert, printable
@@ -190,7 +191,7 @@ class TestTerminals:
     @pytest.mark.parametrize("label", DANGEROUS)
     def test_warnings(self, label, monkeypatch):
         """Before the answer, by eps alone, and after it, by its interval: all possible answers if nobody is seen."""
-        monkeypatch.setattr(releasing, "discrete_laplace", lambda exact, change, eps: exact * 0)
+        monkeypatch.setattr(draws, "discrete_laplace", lambda exact, change, eps: exact * 0)
         frame = people(9).rename(columns={"age": label})
         for mechanism in ("laplace", "two_sums"):
             with pytest.warns(pdrisk.NoisyReleaseWarning) as heard:

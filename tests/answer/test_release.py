@@ -16,7 +16,7 @@ import pytest
 import pdrisk
 from paths import GOLDEN
 from pdrisk import ColumnTypeError, NotPublicError, ParameterError, Release, Risk
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._answer.release_fields import fields_of
 from pdrisk._digits import probability
 

@@ -75,7 +75,7 @@ class TestAudit:
     @pytest.mark.parametrize(("name", "one", "other"), PAIRS)
     def test_half_the_noise_is_caught(self, monkeypatch, name, one, other):
         monkeypatch.setattr(
-            "pdrisk._answer.releasing.discrete_laplace",
+            "pdrisk._mechanisms.contract.draws.discrete_laplace",
             lambda exact, change, eps: discrete_laplace(exact, change, eps * 2),
         )
         assert self.violations(name, one, other) != []
@@ -100,14 +100,14 @@ class TestAudit:
     @pytest.mark.parametrize(("name", "mechanism", "one", "other"), ACCURATE[:4])
     def test_half_of_their_noise_is_caught(self, monkeypatch, name, mechanism, one, other):
         monkeypatch.setattr(
-            "pdrisk._answer.releasing.discrete_laplace",
+            "pdrisk._mechanisms.contract.draws.discrete_laplace",
             lambda exact, change, eps: discrete_laplace(exact, change, eps * 2),
         )
         assert self.violations(name, one, other, 3 * DRAWS, mechanism) != []
 
     def test_three_quarters_of_the_noise_are_caught(self, monkeypatch):
         monkeypatch.setattr(
-            "pdrisk._answer.releasing.discrete_laplace",
+            "pdrisk._mechanisms.contract.draws.discrete_laplace",
             lambda exact, change, eps: discrete_laplace(exact, change, eps * 4 / 3),
         )
         assert self.violations("mean", [], [HI], DRAWS) != []

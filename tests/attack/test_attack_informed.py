@@ -109,7 +109,7 @@ class TestEveryMechanism:
         def generous(mechanism, summary):
             return replace(mechanism, eps=20 * mechanism.eps).draw(summary, discrete_laplace)
 
-        monkeypatch.setattr("pdrisk._answer.releasing.drawn_once", generous)
+        monkeypatch.setattr("pdrisk.attack._worlds.drawn_once", generous)
         assert told(question, draws=2000).verdict == "broken"
 
     @pytest.mark.sampled(3)

@@ -56,7 +56,7 @@ class TestInformedAttacker:
         odds = log_odds(numbers, raw(worlds[0]), raw(worlds[1]))
         right = ((odds[:, 0] > 0).mean(axis=1) + (odds[:, 1] <= 0).mean(axis=1)) / 2
         success = dict(zip((True, False), right, strict=True))
-        answer = pdrisk._answer.answer.Answer.from_attrs(
+        answer = pdrisk._answer.answers.answer.Answer.from_attrs(
             FEW.dprisk.count(eps=EPS, by=BY, keys=KEYS, margins=True, allot=ALLOT).attrs
         )
         slack = 4 * 0.5 / np.sqrt(2 * DRAWS)

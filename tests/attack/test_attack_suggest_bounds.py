@@ -122,18 +122,18 @@ class TestThePair:
     @pytest.mark.sampled(99)
     @EVERY
     def test_an_answer_without_noise_is_caught(self, monkeypatch, pair):
-        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", no_noise)
+        monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", no_noise)
         assert [answer(frame) for frame in worlds(pair)] == list(EXPECTED[pair[1]])
         assert from_pairs(pair, 100) > float(posterior(1.0))
 
     @pytest.mark.slow
     def test_a_tenth_of_the_noise_is_caught(self, monkeypatch):
         # One world shows the far size with exp(-6.8) / 2 = .0006, the other with 1 - exp(-3.2) / 2 = .98.
-        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", a_tenth)
+        monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", a_tenth)
         assert from_pairs(PAIRS["a size far away"], 200) > float(posterior(1.0))
 
     def test_an_end_chosen_by_exact_counts_is_caught(self, monkeypatch):
-        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", a_tenth)  # whatever was drawn
+        monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", a_tenth)  # whatever was drawn
         monkeypatch.setattr(
             "pdrisk._pandas.suggested_bounds.released", exactly(pdrisk._pandas.suggested_bounds.released)
         )
@@ -144,7 +144,7 @@ class TestThePair:
         """The same noisy counts give the same words, whatever the data."""
         noisy = np.random.default_rng(seed).laplace(size=ALL) + 100 * seed * (np.arange(ALL) == SIZES + 335)
         monkeypatch.setattr(
-            "pdrisk._answer.releasing.discrete_laplace",
+            "pdrisk._mechanisms.contract.draws.discrete_laplace",
             lambda exact, change, eps: np.rint(noisy * change).astype(np.int64),
         )
         said = set()
@@ -223,7 +223,7 @@ class TestTheCounts:
     def test_too_little_noise_is_caught(self, monkeypatch, too_little):
         factor = Fraction(too_little)
         monkeypatch.setattr(
-            "pdrisk._answer.releasing.discrete_laplace",
+            "pdrisk._mechanisms.contract.draws.discrete_laplace",
             lambda exact, change, eps: discrete_laplace(exact, change, factor * eps),
         )
         assert self.belief(self.attack(monkeypatch, 1), 1) > float(posterior(1.0))
@@ -267,7 +267,7 @@ class TestOneRelease:
             lambda values: found.append(("read", values)) or read(values),
         )
         monkeypatch.setattr(
-            "pdrisk._answer.releasing.discrete_laplace",
+            "pdrisk._mechanisms.contract.draws.discrete_laplace",
             lambda *asked: found.append(("draw", *asked)) or discrete_laplace(*asked),
         )
         return found
@@ -342,7 +342,7 @@ class TestWhatIsSaid:
         ],
     )
     def test_one_sentence(self, monkeypatch, eps, frames):
-        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", no_noise)
+        monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", no_noise)
         said = set()
         for records in frames:
             with pytest.raises(pdrisk.BoundsNotFoundError) as caught:

@@ -93,7 +93,7 @@ class TestDifferencing:
             attack.differencing(staff, condition, "age > 30", "age > 31")
 
     def test_less_noise_is_caught(self, staff, monkeypatch):
-        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", half_the_noise)
+        monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", half_the_noise)
         assert attack.differencing(staff, "ill", "age > 30", "age > 30 and age < 71")["noisy"].verdict == "broken"
 
 
@@ -243,7 +243,7 @@ class TestMembershipAndReconstruction:
 
     def test_noise_that_is_not_what_it_says_is_caught(self, monkeypatch):
         monkeypatch.setattr(
-            "pdrisk._answer.releasing.discrete_laplace",
+            "pdrisk._mechanisms.contract.draws.discrete_laplace",
             lambda exact, change, eps: discrete_laplace(exact, change, 3000 * eps),
         )
         assert attack.reconstruction(people=40, queries=160, trials=600)["noisy"].verdict == "broken"

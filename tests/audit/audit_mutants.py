@@ -12,11 +12,11 @@ from fractions import Fraction
 import numpy as np
 
 import pdrisk
-from pdrisk._answer import releasing
-from pdrisk._answer.noisy import NoisyAnswers
+from pdrisk._answer.answers.noisy import NoisyAnswers
 from pdrisk._core.statistics import Mean, Sum
 from pdrisk._mechanisms import discrete_laplace
 from pdrisk._mechanisms.clipped_sums import ClippedSums
+from pdrisk._mechanisms.contract import draws
 from pdrisk._mechanisms.exponential import choice, weights
 from pdrisk._mechanisms.geometric import Geometric
 from pdrisk._mechanisms.laplace import Laplace
@@ -45,9 +45,7 @@ def mutant(*sections):
 
 @mutant("noise", "black box")
 def a_scale_20_percent_too_small(patch):
-    patch.setattr(
-        releasing, "discrete_laplace", lambda exact, change, eps: discrete_laplace(exact, change, eps * 5 / 4)
-    )
+    patch.setattr(draws, "discrete_laplace", lambda exact, change, eps: discrete_laplace(exact, change, eps * 5 / 4))
 
 
 @mutant("noise")
@@ -66,7 +64,7 @@ def one_noise_for_all_groups(patch):
     def same(exact, change, eps):
         return exact + discrete_laplace(np.zeros(1, dtype=np.int64), change, eps)
 
-    patch.setattr(releasing, "discrete_laplace", same)
+    patch.setattr(draws, "discrete_laplace", same)
 
 
 @mutant("noise")

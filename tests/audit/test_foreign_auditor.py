@@ -16,8 +16,7 @@ import pytest
 
 import pdrisk
 from correlated import repeated, summarised
-from pdrisk._answer import releasing
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._core.lattice import PLACES
 from pdrisk._core.pairs import CorrAmong
 from pdrisk._core.replaced import MeanOfSize
@@ -25,6 +24,7 @@ from pdrisk._core.statistics import Mean
 from pdrisk._core.surveys.second_moments import SecondMoments
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._mechanisms import MECHANISMS, calibrated, discrete_laplace
+from pdrisk._mechanisms.contract import draws
 from pdrisk.attack._worlds import draws_of, summary_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -264,6 +264,6 @@ def test_finds_too_little_noise(auditing, question, draws):
 def test_finds_a_broken_sampler(auditing, name, monkeypatch):
     """Noise for 1.5 eps, put into pdrisk itself: answers say eps all the same."""
     monkeypatch.setattr(
-        releasing, "discrete_laplace", lambda exact, change, eps: discrete_laplace(exact, change, eps * 3 / 2)
+        draws, "discrete_laplace", lambda exact, change, eps: discrete_laplace(exact, change, eps * 3 / 2)
     )
     assert lower_bound(auditing, QUESTIONS[name], 30_000, EPS) > EPS

@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 import pdrisk
 from ledgers import typed
 from pdrisk import Dataset, ParameterError
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._core.risks.gaussian_dp import limit_of, mu_of_exponential, mu_of_laplace, mu_of_pure, squared
 from pdrisk._core.universe import Universe
 from pdrisk._model.answering import answered_by

@@ -10,7 +10,7 @@ import pytest
 
 import pdrisk
 from ledgers import typed
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._core.pairs import Corr
 from pdrisk._model.query import Line
 
@@ -68,7 +68,7 @@ def sums(monkeypatch):
         found.append(numbers.tolist())
         return numbers
 
-    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", kept)
+    monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", kept)
     return found
 
 

@@ -12,7 +12,7 @@ import pytest
 import pdrisk
 from pdrisk import ColumnTypeError, ParameterError, PolicyError
 from pdrisk._model.arguments import SAME, STATISTICS, statistic
-from pdrisk._model.nearest import misspelt
+from pdrisk._model.expressions.nearest import misspelt
 from pdrisk._pandas.requests.options import DEFAULTS, OF_PANDAS
 from pdrisk._sql.expressions.allowed_functions import FUNCTIONS, signatures
 from pdrisk._sql.syntax import private_database as workspace

@@ -184,7 +184,7 @@ def untouched(monkeypatch):
 
     for name in (
         "engines.numpy.frame.FrameEngine.read",
-        "_answer.releasing.discrete_laplace",
+        "_mechanisms.contract.draws.discrete_laplace",
         "engines.numpy.influence.records_read",
     ):
         monkeypatch.setattr(f"pdrisk.{name}", forbidden)

@@ -21,8 +21,8 @@ from functions_on_duckdb import (
     table,
 )
 from noisy_answers import DRAWS, Claim
-from pdrisk._answer import releasing
 from pdrisk._core.lattice import PLACES, Lattice
+from pdrisk._mechanisms.contract import draws
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ class TestWhatIsAskedOfTheNoise:
             found.append((exact.tolist(), change, eps))
             return exact
 
-        monkeypatch.setattr(releasing, "discrete_laplace", recorded)
+        monkeypatch.setattr(draws, "discrete_laplace", recorded)
         return found
 
     @pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

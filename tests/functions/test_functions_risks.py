@@ -20,7 +20,7 @@ from functions_on_duckdb import (
     rows,
     table,
 )
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._core.risks.risk import METRICS
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -21,7 +21,7 @@ import pytest
 
 import pdrisk
 from ledgers import opened_by_owner, typed
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

@@ -11,7 +11,7 @@ import pytest
 import pdrisk
 import pdrisk._answer.releasing as releasing
 from ledgers import SURE, asked, events, tables, typed, values
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

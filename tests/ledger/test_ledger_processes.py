@@ -17,6 +17,7 @@ import pytest
 
 import pdrisk
 from pdrisk._core.risks.gaussian_dp import mu_of_pure
+from pdrisk._mechanisms.contract import draws
 from postgres_databases import connections
 
 FRAME = pd.DataFrame({"age": [30, 41, 52]})
@@ -299,8 +300,8 @@ class TestKilled:
 @pytest.fixture
 def drawn(monkeypatch):
     """One entry for each draw."""
-    found, real = [], pdrisk._answer.releasing.discrete_laplace
-    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda *args: (found.append(1), real(*args))[1])
+    found, real = [], draws.discrete_laplace
+    monkeypatch.setattr(draws, "discrete_laplace", lambda *args: (found.append(1), real(*args))[1])
     return found
 
 
@@ -350,8 +351,8 @@ class TestNoWayToWrite:
         text = """
             import resource
             import pdrisk._answer.releasing
-            drawn, real = [], pdrisk._answer.releasing.discrete_laplace
-            pdrisk._answer.releasing.discrete_laplace = lambda *args: (drawn.append(1), real(*args))[1]
+            drawn, real = [], pdrisk._mechanisms.contract.draws.discrete_laplace
+            pdrisk._mechanisms.contract.draws.discrete_laplace = lambda *args: (drawn.append(1), real(*args))[1]
             ledger = pdrisk.Ledger(sys.argv[1], dataset="survey", analyst="ann")
             ask = lambda: pd.DataFrame({"x": [1]}).dprisk.count(eps=0.05, ledger=ledger)
             ask()
@@ -378,8 +379,8 @@ class TestNoWayToWrite:
         text = """
             import tempfile
             import pdrisk._answer.releasing
-            drawn, real = [], pdrisk._answer.releasing.discrete_laplace
-            pdrisk._answer.releasing.discrete_laplace = lambda *args: (drawn.append(1), real(*args))[1]
+            drawn, real = [], pdrisk._mechanisms.contract.draws.discrete_laplace
+            pdrisk._mechanisms.contract.draws.discrete_laplace = lambda *args: (drawn.append(1), real(*args))[1]
             frame = pd.DataFrame({"x": [1]})
             frame.dprisk.count(eps=1)
             if os.geteuid() == 0:

@@ -6,7 +6,7 @@ import pytest
 
 import pdrisk
 from ledgers import typed
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

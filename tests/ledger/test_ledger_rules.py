@@ -274,7 +274,8 @@ def seen(monkeypatch):
     for engine in (FrameEngine, CompiledQuery):
         monkeypatch.setattr(engine, "read", noted("read", engine.read))
     monkeypatch.setattr(
-        "pdrisk._answer.releasing.discrete_laplace", noted("draw", pdrisk._answer.releasing.discrete_laplace)
+        "pdrisk._mechanisms.contract.draws.discrete_laplace",
+        noted("draw", pdrisk._mechanisms.contract.draws.discrete_laplace),
     )
     monkeypatch.setattr("pdrisk._answer.words.doubts.warnings.warn", noted("warn", warnings.warn))
     return found
@@ -356,7 +357,7 @@ class TestFailures:
 
     @pytest.mark.parametrize("error", STOPS)
     def test_the_noise(self, stopped, monkeypatch, error):
-        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", failing(error))
+        monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", failing(error))
         stopped(WAYS["frame"], error)
 
     @pytest.mark.parametrize(

@@ -352,7 +352,7 @@ class TestFrontEnds:
             asked.append(numbers.tolist())
             return numbers
 
-        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", kept)
+        monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", kept)
         con = duckdb.connect()
         con.register("people", self.FRAME)
         options = {"eps": 2, "bounds": (LO, HI)}

@@ -21,7 +21,7 @@ from pdrisk._core.surveys.second_moments import SecondMoments
 from pdrisk._core.surveys.weighted import WeightedMedian
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms import MECHANISMS, calibrated, discrete_laplace, mechanism_for
-from pdrisk._mechanisms.base import SMALLEST_EPS
+from pdrisk._mechanisms.contract.base import SMALLEST_EPS
 from pdrisk._mechanisms.laplace import noisy_steps
 from pdrisk._mechanisms.laws.fieller import CELLS, mean_interval
 from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE

@@ -39,7 +39,7 @@ class TestRefusals:
         """What was asked of the only function that draws."""
         calls = []
         monkeypatch.setattr(
-            "pdrisk._answer.releasing.discrete_laplace",
+            "pdrisk._mechanisms.contract.draws.discrete_laplace",
             lambda exact, change, eps: calls.append((exact.shape, change, eps)) or discrete_laplace(exact, change, eps),
         )
         return calls

@@ -66,7 +66,7 @@ class TestPrivacyMap:
         sets = [s for size in range(4) for s in itertools.combinations_with_replacement(range(5), size)]
         seen = []
         monkeypatch.setattr(
-            "pdrisk._answer.releasing.discrete_laplace",
+            "pdrisk._mechanisms.contract.draws.discrete_laplace",
             lambda exact, change, eps: seen.append((np.atleast_2d(exact).T.tolist(), change)) or exact,
         )
         data = {k: [values[i] for i in s] for k, s in enumerate(sets)}

@@ -6,8 +6,8 @@ import duckdb
 import pandas as pd
 import pytest
 
-from pdrisk._model.columns import column_kind
-from pdrisk._model.kinds import kind_of_value, kind_phrase
+from pdrisk._model.expressions.columns import column_kind
+from pdrisk._model.expressions.kinds import kind_of_value, kind_phrase
 from pdrisk._sql.syntax.pieces import kind_of_type
 
 VALUES = {

@@ -5,9 +5,9 @@ import itertools
 import pandas as pd
 import pytest
 
-from pdrisk._model.kinds import DATE, DURATION, MIXED, NOTHING, NUMBER, PERIOD, TEXT, TIME, TRUTH, ZONED
-from pdrisk._model.nodes import ARITHMETIC, COMPARISONS, LOGIC, MEMBERSHIP, MISSING, SIGNS
-from pdrisk._model.operands import comparable, gives, takes
+from pdrisk._model.expressions.kinds import DATE, DURATION, MIXED, NOTHING, NUMBER, PERIOD, TEXT, TIME, TRUTH, ZONED
+from pdrisk._model.expressions.nodes import ARITHMETIC, COMPARISONS, LOGIC, MEMBERSHIP, MISSING, SIGNS
+from pdrisk._model.expressions.operands import comparable, gives, takes
 from pdrisk._model.rowwise import judged
 from pdrisk._sql.expressions.judged_expressions import text
 from pdrisk._sql.relations.from_clause import Rows, relation_of

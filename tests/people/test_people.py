@@ -297,7 +297,7 @@ class TestNoise:
         by = {"by": "g", "keys": list("abcd"), "eps": 1, "rows": 3}
 
         def scale(ask, **asked):
-            return pdrisk._answer.answer.Answer.from_attrs(ask(**by | asked).attrs).lines[0].scale
+            return pdrisk._answer.answers.answer.Answer.from_attrs(ask(**by | asked).attrs).lines[0].scale
 
         assert scale(d.count) == 3
         assert scale(d.count, keys=["a"]) == 3

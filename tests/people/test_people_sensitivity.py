@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oracle import DEFINITIONS, fractions, mean, multisets
-from pdrisk._answer.facts import facts
+from pdrisk._answer.answers.facts import facts
 from pdrisk._core.contributions import PersonRecords
 from pdrisk._core.people import local_sensitivity, top_of_groups, without_each, world_range
 from pdrisk._core.universe import Universe

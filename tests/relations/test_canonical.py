@@ -9,7 +9,7 @@ import pytest
 
 import pdrisk
 from pdrisk._core.universe import Universe
-from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Operation
+from pdrisk._model.expressions.nodes import Call, Case, Cast, Column, Constant, Operation
 from pdrisk._relations.canonical import canonical
 from pdrisk._relations.plan import Aggregated, Joined, Numbered, PerPerson, Scan, Selection, United, Windowed
 from pdrisk._relations.pruned import columns_read, pruned

@@ -3,7 +3,18 @@
 import pandas as pd
 import pytest
 
-from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, below, constants, is_given
+from pdrisk._model.expressions.nodes import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Constant,
+    Node,
+    Operation,
+    below,
+    constants,
+    is_given,
+)
 from pdrisk._model.rowwise import judged
 from pdrisk._sql.text.parse import parsed
 

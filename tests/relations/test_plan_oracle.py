@@ -10,7 +10,7 @@ import duckdb
 import pytest
 from hypothesis import assume, given
 
-from pdrisk._model.nodes import Column
+from pdrisk._model.expressions.nodes import Column
 from pdrisk._relations.canonical import canonical
 from pdrisk._relations.pruned import pruned
 from pdrisk._sql.relations.from_clause import relation_of

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._answer.answer import Answer
-from pdrisk._model.nodes import Call, Column, Constant
+from pdrisk._answer.answers.answer import Answer
+from pdrisk._model.expressions.nodes import Call, Column, Constant
 from pdrisk._sql.expressions.allowed_functions import FUNCTIONS
 from pdrisk._sql.relations.rows_of_nobody import adds_nothing
 from pdrisk._sql.together import nobodys_query

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import pdrisk
-from pdrisk._answer import releasing
+from pdrisk._mechanisms.contract import draws
 from sql_people import refusal
 
 PATIENTS = pd.DataFrame(
@@ -351,7 +351,7 @@ def test_options_that_do_not_fit(query, options, why, monkeypatch):
 @pytest.mark.parametrize("made", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])
 def test_one_frame_is_not_of_people_and_of_nobody(made, monkeypatch):
     """Else a person would decide how often others count."""
-    monkeypatch.setattr(releasing, "discrete_laplace", lambda *_: pytest.fail("paid"))
+    monkeypatch.setattr(draws, "discrete_laplace", lambda *_: pytest.fail("paid"))
     frame = made(pd.DataFrame({"pid": [1, 1, 2], "code": ["a", "b", "a"]}))
     query = "SELECT COUNT(*) AS n FROM stays JOIN codes USING (code)"
     for asked in (

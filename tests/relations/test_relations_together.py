@@ -7,7 +7,7 @@ import pytest
 
 import pdrisk
 from pdrisk import Dataset, Ledger, ParameterError
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._sql.relations import from_clause
 from sql_people import without_noise
 

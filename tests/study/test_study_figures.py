@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 
 import pdrisk
 from pdrisk import ColumnTypeError, ParameterError
-from pdrisk._answer.drawing import SIZE, WIDTH
 from pdrisk._core.risks.risk import posterior
+from pdrisk._pictures.canvas import SIZE, WIDTH
 from pdrisk.study import figures, texts
 from pdrisk.study.page import svg_of
 from pdrisk.study.points import by_epsilon, by_proportion, by_query, noise_and_risk, unit_of

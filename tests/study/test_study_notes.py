@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pdrisk._answer.drawing import MARKERS, PALE
 from pdrisk._cli import main
 from pdrisk._core.risks.risk import posterior
+from pdrisk._pictures.canvas import MARKERS, PALE
 from pdrisk.study import figures, run, texts
 from pdrisk.study.points import by_query
 from seen import unreadable, words_of

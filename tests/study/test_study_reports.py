@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
-from pdrisk._answer.drawing import COLOURS
 from pdrisk._cli import main
 from pdrisk._core.order import Max, Median, Quantile
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Mean
 from pdrisk._digits import rounded_up
+from pdrisk._pictures.canvas import COLOURS
 from pdrisk.errors import ParameterError
 from pdrisk.study import figures, findings, run, texts
 from pdrisk.study.exposure import exposure

@@ -57,7 +57,7 @@ def watch(monkeypatch):
         seen.append(discrete_laplace(exact, change, eps))
         return seen[-1]
 
-    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", watched)
+    monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", watched)
     return seen
 
 

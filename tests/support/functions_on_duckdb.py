@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 
 import pdrisk  # noqa: F401 - gives frames their accessor
-from pdrisk._answer import releasing
 from pdrisk._functions import register, scalars
+from pdrisk._mechanisms.contract import draws
 
 LO, HI = 1.0, 7.0
 
@@ -118,4 +118,4 @@ def count_draws(monkeypatch) -> list[int]:
 
 def without_noise(monkeypatch) -> None:
     """Answers on their lattice, and nothing added."""
-    monkeypatch.setattr(releasing, "discrete_laplace", lambda exact, change, eps: exact)
+    monkeypatch.setattr(draws, "discrete_laplace", lambda exact, change, eps: exact)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 
 DRAWS = 20_000
 WIDTH = 0.05  # of the scale: what `Claim` allows the mean absolute noise to be off

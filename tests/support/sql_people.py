@@ -14,9 +14,9 @@ import oracle
 import pdrisk
 import pdrisk._answer.releasing
 from errors_said import everything_said
-from pdrisk._answer.answer import Answer
-from pdrisk._answer.answer_line import AnswerLine
-from pdrisk._answer.curator import Curator
+from pdrisk._answer.answers.answer import Answer
+from pdrisk._answer.answers.answer_line import AnswerLine
+from pdrisk._answer.answers.curator import Curator
 
 FACTS = ("eps", "worst_case", *Curator.COLUMNS)  # of the risk columns, all but the noisy interval
 BOUNDS = {"distance": (1, 675), "age": (18, 90), "children": (0, 4), "member": (0, 1)}
@@ -102,7 +102,7 @@ def without_noise(monkeypatch: pytest.MonkeyPatch) -> Draws:
         draws.answers.append(mechanism.value(found))
         return found
 
-    monkeypatch.setattr(pdrisk._answer.releasing, "discrete_laplace", draws)
+    monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", draws)
     monkeypatch.setattr(pdrisk._answer.releasing, "drawn_once", noted)
     return draws
 
@@ -235,7 +235,7 @@ def refusal(monkeypatch: pytest.MonkeyPatch, query: object, con: Any = None, **o
         pytest.fail("data was read, or noise drawn")
 
     monkeypatch.setattr("pdrisk.engines.sql.servers.sql_table.read", never)
-    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", never)
+    monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", never)
     with pytest.raises(pdrisk.ParameterError) as caught:
         pdrisk.sql(query, con, **options)
     if isinstance(con, duckdb.DuckDBPyConnection):

@@ -8,7 +8,7 @@ import operator
 import numpy as np
 import pandas as pd
 
-from pdrisk._model.nodes import Call, Column, Constant, Operation, Rank
+from pdrisk._model.expressions.nodes import Call, Column, Constant, Operation, Rank
 
 COMPARED = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,

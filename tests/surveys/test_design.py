@@ -358,15 +358,14 @@ class TestLoss:
             seen.append((np.atleast_2d(exact).copy(), change, eps))
             return exact
 
-        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", drawn)
+        monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", drawn)
 
         def moments(frame):
             seen.clear()
             d = opened(frame, name)
             # The mean is public by then: it is held still, so that the second question is the same.
-            monkeypatch.setattr(
-                "pdrisk._answer.noisy.NoisyAnswers.values", property(lambda self: np.full(self.drawn.shape[-1], 40.0))
-            )
+            held = property(lambda self: np.full(self.drawn.shape[-1], 40.0))
+            monkeypatch.setattr("pdrisk._answer.answers.noisy.NoisyAnswers.values", held)
             d.mean("y", eps=1, sampling=0.2)
             return seen[-1]
 

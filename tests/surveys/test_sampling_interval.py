@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._answer.noisy import NoisyAnswers
-from pdrisk._answer.sampling import sampling_interval
+from pdrisk._answer.answers.noisy import NoisyAnswers
+from pdrisk._answer.answers.sampling import sampling_interval
 from pdrisk._core.risks.binomial import binomial_tail, clopper_pearson
 from pdrisk._core.risks.simple_random_sample import expected_mean, expected_mean_by_spread, expected_total
 from pdrisk._core.statistics import Mean, Proportion, Sum

@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import NO_ANSWER, Answer
-from pdrisk._answer.answer_line import AnswerLine
+from pdrisk._answer.answers.answer import NO_ANSWER, Answer
+from pdrisk._answer.answers.answer_line import AnswerLine
+from pdrisk._answer.answers.curator import Curator, Exposed
 from pdrisk._answer.arithmetic.combined import Combined
-from pdrisk._answer.curator import Curator, Exposed
 from pdrisk._answer.release import Release
 from pdrisk._answer.words import explained
 from pdrisk._answer.words.ledger import explained_ledger

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pdrisk._answer import formatting
-from pdrisk._answer.drawing import (
+from pdrisk._answer.answers import formatting
+from pdrisk._answer.words import ENGLISH, common_denominator, counted, not_for_others, reached, texts
+from pdrisk._core.foreign import shown
+from pdrisk._core.risks.risk import posterior
+from pdrisk._pictures.canvas import (
     COLOURS,
     EDGE,
     INK,
@@ -30,9 +33,6 @@ from pdrisk._answer.drawing import (
     styled,
     under,
 )
-from pdrisk._answer.words import ENGLISH, common_denominator, counted, not_for_others, reached, texts
-from pdrisk._core.foreign import shown
-from pdrisk._core.risks.risk import posterior
 from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any, overload
 
 import pandas as pd
 
-from pdrisk._answer.answer import NO_ANSWER, Answer
+from pdrisk._answer.answers.answer import NO_ANSWER, Answer
 from pdrisk._answer.release import Release
 from pdrisk._core.foreign import own_errors
 from pdrisk._model.plain import plain_label

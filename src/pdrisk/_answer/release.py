@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer import formatting, pictures
-from pdrisk._answer.answer import Answer
-from pdrisk._answer.answer_line import AnswerLine
+from pdrisk._answer import pictures
+from pdrisk._answer.answers import formatting
+from pdrisk._answer.answers.answer import Answer
+from pdrisk._answer.answers.answer_line import AnswerLine
+from pdrisk._answer.answers.curator import Curator, Exposed
+from pdrisk._answer.answers.noisy import NoisyAnswers
+from pdrisk._answer.answers.sampling import sampling_interval
 from pdrisk._answer.arithmetic.combined import Arithmetic
 from pdrisk._answer.arithmetic.exact_expressions import Expression
 from pdrisk._answer.arithmetic.measured import Measured
-from pdrisk._answer.curator import Curator, Exposed
-from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._answer.release_fields import fields_of, rows_of
-from pdrisk._answer.sampling import sampling_interval
 from pdrisk._answer.words import explained
 from pdrisk._answer.words.labels import title
 from pdrisk._core.foreign import own_errors, shown

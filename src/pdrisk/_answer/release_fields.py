@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from pdrisk._answer import formatting
+from pdrisk._answer.answers import formatting
 from pdrisk._answer.words.labels import hidden_values
 from pdrisk._model.plain import plain_label
 

@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import Answer
-from pdrisk._answer.answer_line import AnswerLine
+from pdrisk._answer.answers.answer import Answer
+from pdrisk._answer.answers.answer_line import AnswerLine
+from pdrisk._answer.answers.facts import Facts, facts_of_lines, facts_of_one
+from pdrisk._answer.answers.margin_tables import MarginAnswers, MarginEstimates, ShareAnswers, drawn_margins, size_of
+from pdrisk._answer.answers.noisy import NoisyAnswers, withhold
+from pdrisk._answer.answers.released import Released
 from pdrisk._answer.arithmetic.measured import new_draw
-from pdrisk._answer.facts import Facts, facts_of_lines, facts_of_one
-from pdrisk._answer.margin_tables import MarginAnswers, MarginEstimates, ShareAnswers, drawn_margins, size_of
-from pdrisk._answer.noisy import NoisyAnswers, withhold
 from pdrisk._answer.words.doubts import warn_after, warn_before, warn_of_left_out
 from pdrisk._core.margins.components import Axes
 from pdrisk._core.risks.gaussian_dp import root
@@ -25,9 +26,8 @@ from pdrisk._core.universe import Universe
 from pdrisk._guard import guarded
 from pdrisk._ledger import Identity, Ledger, Meaning, Payment, Policy, check_curator, key_text, ledger_for, paying
 from pdrisk._ledger.rules.price import price_of
-from pdrisk._mechanisms import Drawn, Mechanism, calibrated, discrete_laplace
-from pdrisk._mechanisms.partition_selection import PartitionSelection
-from pdrisk._mechanisms.randomized_response import RandomizedResponse
+from pdrisk._mechanisms import Drawn, Mechanism, calibrated
+from pdrisk._mechanisms.contract.draws import drawn_once
 from pdrisk._model.arguments import checked_flag
 from pdrisk._model.plain import plain_label
 from pdrisk._model.query import UNIT, Line, Query
@@ -36,7 +36,6 @@ from pdrisk.errors import DoubtfulReleaseWarning, LedgerError, NoisyReleaseWarni
 
 __all__ = [
     "Asker",
-    "Released",
     "Results",
     "check_affordable",
     "drawn",
@@ -76,26 +75,6 @@ COUNT = Count()
 Losses = tuple[pd.Series, FloatArray]
 Found = TypeVar("Found", bound=Reading)
 Shown = TypeVar("Shown")
-
-
-@dataclass(frozen=True, slots=True)
-class Released:
-    """The noisy answers of one line.
-
-    Attributes
-    ----------
-    known : callable or None
-        Gives the curator's numbers, where the caller may see them, and asked for them or for one number alone.
-    """
-
-    line: Line
-    noisy: NoisyAnswers
-    known: Callable[[], Facts] | None
-
-    @property
-    def facts(self) -> Facts | None:
-        """The curator's numbers, as far as the caller may see them."""
-        return None if self.known is None else self.known()
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,11 +334,6 @@ def _answers(tables: MarginEstimates | None, *said: Any) -> NoisyAnswers:
     if (divisor := tables.margins.divisor) is not None:
         return ShareAnswers(*said, estimates=tables, divisor=divisor)
     return MarginAnswers(*said, estimates=tables)
-
-
-def drawn_once(mechanism: Mechanism | RandomizedResponse | PartitionSelection, summary: Summary) -> Drawn:
-    """The draw of a mechanism for a summary. Nothing else in pdrisk draws noise."""
-    return mechanism.draw(summary, discrete_laplace)
 
 
 def _known(

@@ -12,23 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pdrisk._answer.answer import NO_ANSWER, Answer
-from pdrisk._answer.answer_line import AnswerLine
-from pdrisk._answer.drawing import (
-    COLOURS,
-    EDGE,
-    INK,
-    LINE,
-    PALE,
-    SIZE,
-    WIDTH,
-    WORDS,
-    canvas,
-    lines_of,
-    shortened,
-    styled,
-    under,
-)
+from pdrisk._answer.answers.answer import NO_ANSWER, Answer
+from pdrisk._answer.answers.answer_line import AnswerLine
 from pdrisk._answer.release import Release
 from pdrisk._answer.words import not_for_others, texts
 from pdrisk._answer.words.spent import doubts
@@ -49,6 +34,21 @@ from pdrisk._core.summary import FloatArray
 from pdrisk._ledger.accounts.payer import Payer
 from pdrisk._ledger.publishing.promise import Promise, promise_of
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
+from pdrisk._pictures.canvas import (
+    COLOURS,
+    EDGE,
+    INK,
+    LINE,
+    PALE,
+    SIZE,
+    WIDTH,
+    WORDS,
+    canvas,
+    lines_of,
+    shortened,
+    styled,
+    under,
+)
 from pdrisk._printing import DisplayedText, preformatted
 from pdrisk.errors import ColumnTypeError, ParameterError
 

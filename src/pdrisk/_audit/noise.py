@@ -10,11 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from pdrisk._answer.releasing import drawn_once
 from pdrisk._audit.findings import Check
 from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms import Sampler, calibrated, discrete_laplace
+from pdrisk._mechanisms.contract.draws import drawn_once
 from pdrisk._mechanisms.noise.entropy import system_bits
 from pdrisk._mechanisms.noise.reference import has_opendp, opendp_laplace
 from pdrisk._mechanisms.partition_selection import PartitionSelection

@@ -26,13 +26,12 @@ from pdrisk._core.cells import Cells
 from pdrisk._core.summary import IntArray, Summary
 from pdrisk._mechanisms import Drawn, Mechanism, discrete_laplace
 from pdrisk._mechanisms.clipped_sums import ClippedSums
+from pdrisk._mechanisms.contract.draws import Drawing
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk._mechanisms.k_norm_products import KNormProducts
 from pdrisk._mechanisms.noise.entropy import Words
-from pdrisk._mechanisms.partition_selection import PartitionSelection
-from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk.attack._likelihood import log_shares
 from pdrisk.errors import PdriskError
 
@@ -145,7 +144,7 @@ def _drawing_by(draw: Callable[[Mechanism, Summary], Drawn]) -> Iterator[None]:
     """Let this thread draw by another function, and number its draws; other threads draw as always."""
     me, own, own_draw, numbers = threading.get_ident(), releasing.drawn_once, releasing.new_draw, itertools.count()
 
-    def drawn_once(mechanism: Mechanism | RandomizedResponse | PartitionSelection, summary: Summary) -> Drawn:
+    def drawn_once(mechanism: Drawing, summary: Summary) -> Drawn:
         if threading.get_ident() == me and isinstance(mechanism, Mechanism):
             return draw(mechanism, summary)
         return own(mechanism, summary)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from pdrisk._cli.arguments import Several, bounds, code, several, unit
 from pdrisk._ledger.store.location import is_address
-from pdrisk._model.kinds import CATEGORIES, TEXT
+from pdrisk._model.expressions.kinds import CATEGORIES, TEXT
 from pdrisk.errors import ParameterError
 from pdrisk.study.plan import usable, variables
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer import formatting
+from pdrisk._answer.answers import formatting
 from pdrisk._core.rounding import controlled_rounding, nearest_multiple, with_margins
 from pdrisk._model.declared.attributes import mark_exact
 from pdrisk._model.plain import json_value, plain_label, plain_value

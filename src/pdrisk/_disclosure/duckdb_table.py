@@ -16,7 +16,7 @@ from pdrisk._disclosure.generalize import generalized
 from pdrisk._disclosure.keys import KeyColumn, coded
 from pdrisk._disclosure.tables import FrameTable, KeyRequest, KeyTable, Side
 from pdrisk._model.declared.declarations import Declarations
-from pdrisk._model.nearest import unknown_column
+from pdrisk._model.expressions.nearest import unknown_column
 from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
 from pdrisk.engines.sql.servers.parquet_scan import parquet_scan
 from pdrisk.errors import ColumnTypeError, ParameterError

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from pdrisk._core.foreign import shown
 from pdrisk._disclosure.keys import KeyColumn, recoded
-from pdrisk._model.columns import column_kind
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, ZONED
+from pdrisk._model.expressions.columns import column_kind
+from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT, TIME, ZONED
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["Generalize", "check_generalize", "generalized"]

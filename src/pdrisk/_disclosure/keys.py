@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pdrisk._model.columns import comparable_kind
-from pdrisk._model.kinds import NOTHING, NUMBER, TIME
+from pdrisk._model.expressions.columns import comparable_kind
+from pdrisk._model.expressions.kinds import NOTHING, NUMBER, TIME
 from pdrisk._model.rowwise.families import dense
 from pdrisk.errors import ColumnTypeError, ParameterError
 

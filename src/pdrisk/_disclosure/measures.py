@@ -28,8 +28,8 @@ from pdrisk._disclosure.results import (
     UniqueRows,
 )
 from pdrisk._disclosure.tables import KeyRequest, KeyTable, Side
-from pdrisk._model.columns import column_kind
-from pdrisk._model.kinds import DATE, NUMBER, TIME, ZONED
+from pdrisk._model.expressions.columns import column_kind
+from pdrisk._model.expressions.kinds import DATE, NUMBER, TIME, ZONED
 from pdrisk._model.plain import float_of
 from pdrisk.errors import ColumnTypeError, ParameterError
 

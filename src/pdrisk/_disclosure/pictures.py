@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._answer.drawing import COLOURS, INK, SIZE, WORDS, canvas, few_ticks, legible, lines_of, styled, under
+from pdrisk._pictures.canvas import COLOURS, INK, SIZE, WORDS, canvas, few_ticks, legible, lines_of, styled, under
 from pdrisk._printing import printable
 
 if TYPE_CHECKING:

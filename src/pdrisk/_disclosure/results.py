@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pdrisk._answer import formatting
+from pdrisk._answer.answers import formatting
 from pdrisk._core.risks.loglinear import MOST_CELLS
 from pdrisk._core.risks.table_disclosure import probability_below
 from pdrisk._disclosure.classes import Classes

@@ -16,7 +16,7 @@ from pdrisk._disclosure.duckdb_cells import cells_in_duckdb
 from pdrisk._disclosure.duckdb_table import DuckDBTable
 from pdrisk._disclosure.measures import asked, somebody
 from pdrisk._disclosure.tables import KeyRequest, KeyTable
-from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["STATISTICS", "CellFacts", "OutputRules", "crosstab_rules", "verdicts"]

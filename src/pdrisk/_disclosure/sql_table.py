@@ -15,7 +15,7 @@ from pdrisk._disclosure.keys import KeyColumn, coded
 from pdrisk._disclosure.tables import KeyRequest, Side
 from pdrisk._guard import guarded
 from pdrisk._model.declared.declarations import Declarations
-from pdrisk._model.nearest import unknown_column
+from pdrisk._model.expressions.nearest import unknown_column
 from pdrisk._model.rowwise import Derived, Within
 from pdrisk.engines.sql.compiler.rows import RowSQL
 from pdrisk.engines.sql.servers.carried_keys import plain_keys

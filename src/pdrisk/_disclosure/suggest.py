@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pdrisk._answer import formatting
+from pdrisk._answer.answers import formatting
 from pdrisk._disclosure.classes import classes_of, distinct_pairs
 from pdrisk._disclosure.generalize import generalized
 from pdrisk._disclosure.keys import KeyColumn
 from pdrisk._disclosure.tables import KeyRequest, KeyTable, Side
-from pdrisk._model.columns import column_kind
 from pdrisk._model.declared.attributes import mark_exact
-from pdrisk._model.kinds import NUMBER, TEXT, TIME, ZONED
+from pdrisk._model.expressions.columns import column_kind
+from pdrisk._model.expressions.kinds import NUMBER, TEXT, TIME, ZONED
 from pdrisk._model.plain import float_of
 from pdrisk.errors import ColumnTypeError, ParameterError
 

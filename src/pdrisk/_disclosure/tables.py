@@ -14,7 +14,7 @@ from pdrisk._disclosure.generalize import Generalize, generalized
 from pdrisk._disclosure.keys import Codes, KeyColumn, coded
 from pdrisk._guard import guarded
 from pdrisk._model.arguments import statistic
-from pdrisk._model.columns import check_column
+from pdrisk._model.expressions.columns import check_column
 from pdrisk._model.rowwise import Within
 from pdrisk._model.rowwise.derived import used
 from pdrisk._pandas.requests.declared import codes_of

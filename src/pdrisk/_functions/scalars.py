@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pdrisk._answer.facts import facts
-from pdrisk._answer.releasing import drawn_once
+from pdrisk._answer.answers.facts import facts
 from pdrisk._core.lattice import PlaceGrid
 from pdrisk._core.risks.risk import METRICS, posterior
 from pdrisk._core.summary import Summary
@@ -23,6 +22,7 @@ from pdrisk._functions.macros import MACROS, Macro
 from pdrisk._guard import guarded
 from pdrisk._ledger import innermost, warn_of_others
 from pdrisk._mechanisms import Mechanism, calibrated, mechanism_for
+from pdrisk._mechanisms.contract.draws import drawn_once
 from pdrisk._model.arguments import (
     epsilon,
     statistic,

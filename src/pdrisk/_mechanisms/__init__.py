@@ -16,10 +16,10 @@ from pdrisk._core.surveys.second_moments import SecondMoments
 from pdrisk._core.surveys.weighted import WeightedMoment, WeightedQuantile, WeightedSpread
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.approximate_quantiles import ApproximateQuantiles
-from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.bernstein import Bernstein
 from pdrisk._mechanisms.bernstein_products import BernsteinProducts
 from pdrisk._mechanisms.clipped_sums import ClippedSums
+from pdrisk._mechanisms.contract.base import Drawn, Mechanism
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval
 from pdrisk._mechanisms.geometric import Geometric

@@ -19,7 +19,7 @@ from pdrisk._core.risks.gaussian_dp import UP, mu_of_exponential
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Universe
-from pdrisk._mechanisms.base import Drawn, Mechanism
+from pdrisk._mechanisms.contract.base import Drawn, Mechanism
 from pdrisk._mechanisms.exponential import LARGEST_DENOMINATOR, Exponential, fraction_of
 from pdrisk._mechanisms.exponential.halving import Node, tree_of
 from pdrisk._mechanisms.exponential.measure import Measure

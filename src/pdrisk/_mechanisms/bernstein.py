@@ -24,7 +24,7 @@ from pdrisk._core.risks.gaussian_dp import mu_of_laplace, on_lattice
 from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
-from pdrisk._mechanisms.base import Drawn, Mechanism, likely_noise95
+from pdrisk._mechanisms.contract.base import Drawn, Mechanism, likely_noise95
 from pdrisk._mechanisms.laws.fieller import CELLS, mean_interval
 from pdrisk._mechanisms.laws.laplace_sums import critical
 from pdrisk._mechanisms.laws.law import Law

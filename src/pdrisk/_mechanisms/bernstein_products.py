@@ -17,7 +17,7 @@ from pdrisk._core.risks.gaussian_dp import mu_of_laplace, on_lattice
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Summary
 from pdrisk._core.universe import Rectangle, Universe
-from pdrisk._mechanisms.base import Drawn, Mechanism
+from pdrisk._mechanisms.contract.base import Drawn, Mechanism
 from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
 from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.noise.entropy import Bits, system_bits

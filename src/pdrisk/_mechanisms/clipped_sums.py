@@ -18,7 +18,7 @@ from pdrisk._core.size_sums import SIZE_PLACES, SizePoints, SizeSums
 from pdrisk._core.statistics import Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Universe
-from pdrisk._mechanisms.base import ONE, Drawn, Mechanism, at_most
+from pdrisk._mechanisms.contract.base import ONE, Drawn, Mechanism, at_most
 from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score

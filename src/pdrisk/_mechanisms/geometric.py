@@ -14,7 +14,7 @@ from pdrisk._core.lattice import LARGEST_STEPS
 from pdrisk._core.risks.gaussian_dp import mu_of_geometric, mu_of_records_apart, squared
 from pdrisk._core.statistics import Count, Histogram, Statistic, WholeStatistic, WholeSum
 from pdrisk._core.summary import FloatArray, Needs, Summary
-from pdrisk._mechanisms.base import ONE, Drawn, Mechanism, at_most
+from pdrisk._mechanisms.contract.base import ONE, Drawn, Mechanism, at_most
 from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_laplace

@@ -16,8 +16,8 @@ from pdrisk._core.pairs import CorrAmong, Moments
 from pdrisk._core.risks.gaussian_dp import mu_of_pure
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, IntArray, Summary
-from pdrisk._mechanisms.base import Drawn, check_smallest
 from pdrisk._mechanisms.bernstein_products import BernsteinProducts
+from pdrisk._mechanisms.contract.base import Drawn, check_smallest
 from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.noise.cube import LARGEST_SCALE, cube_noise
 from pdrisk._mechanisms.noise.entropy import Bits, system_bits

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from pdrisk._core.margins.components import Axes
 from pdrisk._core.margins.least_squares import Weight
 from pdrisk._core.summary import FloatArray
-from pdrisk._mechanisms.base import Mechanism
 from pdrisk._mechanisms.bernstein import Bernstein
+from pdrisk._mechanisms.contract.base import Mechanism
 from pdrisk._mechanisms.laplace import Laplace
 from pdrisk._mechanisms.laws.fieller import CELLS, mean_interval, share_interval
 from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum

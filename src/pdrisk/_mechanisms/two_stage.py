@@ -19,7 +19,7 @@ from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Mean, Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Universe
-from pdrisk._mechanisms.base import Drawn, Mechanism
+from pdrisk._mechanisms.contract.base import Drawn, Mechanism
 from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk._mechanisms.two_stage_spread import TwoStageSpread, mu_of_stages, two_stages

@@ -16,8 +16,8 @@ from pdrisk._core.risks.risk import posterior
 from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Summary
-from pdrisk._mechanisms.base import Drawn
 from pdrisk._mechanisms.bernstein import Bernstein, moments
+from pdrisk._mechanisms.contract.base import Drawn
 from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
 from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_laplace

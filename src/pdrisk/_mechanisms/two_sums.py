@@ -14,7 +14,7 @@ from pdrisk._core.lattice import LARGEST_PLACES, MOST_PLACED, PLACES, PlaceGrid
 from pdrisk._core.risks.gaussian_dp import mu_of_laplace, on_lattice
 from pdrisk._core.statistics import Count, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
-from pdrisk._mechanisms.base import Drawn, Mechanism, likely_noise95
+from pdrisk._mechanisms.contract.base import Drawn, Mechanism, likely_noise95
 from pdrisk._mechanisms.laws.fieller import CELLS, FEW, LARGEST_EPS, interval_of_one, mean_interval
 from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.noise.entropy import Bits, system_bits

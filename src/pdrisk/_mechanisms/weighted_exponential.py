@@ -16,7 +16,7 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.surveys.weighted import WeightedQuantile
 from pdrisk._core.universe import Rectangle, Universe
-from pdrisk._mechanisms.base import Drawn, Mechanism
+from pdrisk._mechanisms.contract.base import Drawn, Mechanism
 from pdrisk._mechanisms.exponential import Exponential
 from pdrisk._mechanisms.exponential.error import largest_error
 from pdrisk._mechanisms.exponential.interval import ExponentialInterval

@@ -24,9 +24,9 @@ from pdrisk._core.surveys.weighted import (
     largest_weight,
 )
 from pdrisk._core.universe import Rectangle, Universe
-from pdrisk._mechanisms.base import Drawn, Mechanism
 from pdrisk._mechanisms.bernstein import Bernstein
 from pdrisk._mechanisms.bernstein_products import ROUNDED, total_variation
+from pdrisk._mechanisms.contract.base import Drawn, Mechanism
 from pdrisk._mechanisms.laws.laplace_sums import critical
 from pdrisk._mechanisms.laws.law import Law
 from pdrisk._mechanisms.noise.entropy import Bits, system_bits

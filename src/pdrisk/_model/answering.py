@@ -17,7 +17,7 @@ from pdrisk._core.surveys.weighted import WeightedMoment, WeightedSpread
 from pdrisk._core.universe import Days, Universe
 from pdrisk._mechanisms import MECHANISMS, WITH_INTERVAL, ClippedSums, Exponential, mechanism_for
 from pdrisk._model.arguments import checked_flag, checked_mechanism
-from pdrisk._model.kinds import DATE, kind_within
+from pdrisk._model.expressions.kinds import DATE, kind_within
 from pdrisk._model.query import LARGEST_WHOLE, Line
 from pdrisk.errors import ParameterError
 

@@ -22,8 +22,8 @@ from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Proportion, Statistic, Sum
 from pdrisk._core.surveys.mean_change import MeanChange
 from pdrisk._core.universe import Universe
+from pdrisk._model.expressions.nearest import misspelt
 from pdrisk._model.missing_arguments import missing_argument
-from pdrisk._model.nearest import misspelt
 from pdrisk._model.plain import are_dates, days_between, float_of, plain_key, plain_number, plain_value
 from pdrisk.errors import ColumnTypeError, ParameterError
 

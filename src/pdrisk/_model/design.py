@@ -11,7 +11,7 @@ from typing import Any, Final
 import pandas as pd
 
 from pdrisk._core.foreign import as_integer, own_errors_of
-from pdrisk._model.columns import check_column
+from pdrisk._model.expressions.columns import check_column
 from pdrisk._model.plain import float_of
 from pdrisk.errors import ColumnTypeError, ParameterError
 

@@ -15,7 +15,7 @@ from pdrisk._core.margins.allotment import alloted
 from pdrisk._core.margins.components import Axes, product, subsets
 from pdrisk._core.summary import IntArray
 from pdrisk._model.arguments import as_written
-from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk._model.plain import float_of, plain_number
 from pdrisk.errors import ColumnTypeError, ParameterError
 

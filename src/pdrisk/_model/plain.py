@@ -19,7 +19,7 @@ import pandas as pd
 from pdrisk._core.days import day_number
 from pdrisk._core.universe import Days
 from pdrisk._guard import guarded
-from pdrisk._model.kinds import DATE, TIME, kind_of_value
+from pdrisk._model.expressions.kinds import DATE, TIME, kind_of_value
 from pdrisk.errors import ColumnTypeError, ParameterError, PdriskError, QueryFailedError
 
 __all__ = [

@@ -23,7 +23,7 @@ import numpy as np
 
 from pdrisk._core.foreign import as_integer, shown
 from pdrisk._core.statistics import Count, Statistic
-from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk._model.unit_errors import in_several_groups, people_as_groups, row_of_one_table, undecided
 from pdrisk._model.unit_label import checked_label, name_of_people
 from pdrisk._model.waves import Waves

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pdrisk._core.universe import Universe
-from pdrisk._model.nodes import Node
+from pdrisk._model.expressions.nodes import Node
 
 if TYPE_CHECKING:
     from pdrisk._model.rowwise import RowwiseFilter

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pdrisk._core.universe import Universe
-from pdrisk._model.nodes import MIRRORED, ORDERINGS, Column, Constant, Node, Operation
+from pdrisk._model.expressions.nodes import MIRRORED, ORDERINGS, Column, Constant, Node, Operation
 from pdrisk.errors import ParameterError
 
 __all__ = ["Comparison", "comparisons_of", "listed_ends", "narrowed"]

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.releasing import drawn_once
 from pdrisk._core.summary import Summary
 from pdrisk._guard import guarded
 from pdrisk._ledger import ledger_for
+from pdrisk._mechanisms.contract.draws import drawn_once
 from pdrisk._mechanisms.randomized_response import RandomizedResponse
 from pdrisk._model.arguments import checked_flag
-from pdrisk._model.columns import column_kind
+from pdrisk._model.expressions.columns import column_kind
+from pdrisk._model.expressions.kinds import TRUTH
 from pdrisk._model.groups.frame_keys import checked_keys, key_codes, key_index
-from pdrisk._model.kinds import TRUTH
 from pdrisk._pandas.requests.declared import codes_of, declared
 from pdrisk._printing import printable
 from pdrisk.engines.numpy.codes import without_codes

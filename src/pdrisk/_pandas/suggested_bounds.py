@@ -20,7 +20,7 @@ from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray, Needs
 from pdrisk._core.universe import Universe
 from pdrisk._digits import probability
-from pdrisk._model.columns import check_column
+from pdrisk._model.expressions.columns import check_column
 from pdrisk._model.query import written
 from pdrisk._pandas.requests.declared import declared
 from pdrisk._pandas.requests.intervals import check_numeric

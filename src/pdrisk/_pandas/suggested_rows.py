@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.formatting import number
+from pdrisk._answer.answers.formatting import number
 from pdrisk._answer.releasing import Asker
 from pdrisk._core.order import Quantile
 from pdrisk._model.arguments import checked_probability

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from pdrisk._model.nodes import Column, Constant, Node
+from pdrisk._model.expressions.nodes import Column, Constant, Node
 from pdrisk._relations.plan import Aggregated, Relation
 from pdrisk._relations.pruned import pruned
 

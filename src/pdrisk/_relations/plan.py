@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from pdrisk._core.universe import Universe
-from pdrisk._model.nodes import Node
+from pdrisk._model.expressions.nodes import Node
 
 __all__ = [
     "Aggregated",

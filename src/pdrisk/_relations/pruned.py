@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pdrisk._model.nodes import Column, Node, below
+from pdrisk._model.expressions.nodes import Column, Node, below
 from pdrisk._relations.plan import Joined, Numbered, OneRow, PerPerson, Relation, Scan, Selection, United
 
 __all__ = ["columns_named", "columns_read", "pruned"]

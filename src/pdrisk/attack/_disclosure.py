@@ -12,8 +12,8 @@ from pdrisk._core.foreign import own_errors
 from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._ledger import check_curator
 from pdrisk._model.arguments import epsilon
-from pdrisk._model.columns import check_column
 from pdrisk._model.declared.aliases import Eps
+from pdrisk._model.expressions.columns import check_column
 from pdrisk.attack._arguments import check_table
 from pdrisk.attack._outcome import LEVEL, Outcome, Outcomes, of_guesses
 from pdrisk.attack._publications import noisy_counts

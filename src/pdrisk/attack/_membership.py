@@ -12,6 +12,7 @@ from pdrisk._core.risks.risk import posterior
 from pdrisk._core.statistics import Mean
 from pdrisk._core.summary import Summary
 from pdrisk._mechanisms import calibrated
+from pdrisk._mechanisms.contract.draws import drawn_once
 from pdrisk._model.arguments import epsilon
 from pdrisk._model.declared.aliases import Eps
 from pdrisk._model.query import UNIT
@@ -91,8 +92,6 @@ def membership(
 
 def _noisy_means(yes: Any, n: int, eps: Any) -> Any:
     """Noisy means of n records each, of which ``yes`` are 1 and the others 0."""
-    from pdrisk._answer.releasing import drawn_once  # which makes releases that import this package
-
     places = (yes * PLACES).astype(np.int64).ravel()
     mechanism = calibrated("two_sums", Mean(), UNIT, eps)
     drawn = drawn_once(mechanism, Summary(np.full(places.shape, n), places=places))

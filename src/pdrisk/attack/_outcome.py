@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from pdrisk._answer.drawing import COLOURS, INK, LINE, PALE, SIZE, WIDTH, WORDS, canvas, legible, lines_of, styled
 from pdrisk._core.risks.binomial import LEVEL, clopper_pearson
 from pdrisk._digits import probability
+from pdrisk._pictures.canvas import COLOURS, INK, LINE, PALE, SIZE, WIDTH, WORDS, canvas, legible, lines_of, styled
 from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from pdrisk._core.risks.risk import posterior
 from pdrisk._core.statistics import Count
 from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms import calibrated
+from pdrisk._mechanisms.contract.draws import drawn_once
 from pdrisk._model.arguments import epsilon
 from pdrisk._model.query import UNIT
 from pdrisk.attack._arguments import check_table
@@ -88,8 +89,6 @@ class Isolating:
 
 def noisy_counts(exact: IntArray, eps: Any) -> IntArray:
     """Counts with geometric noise, each for eps; not cut to what is possible, which an attacker could undo anyway."""
-    from pdrisk._answer.releasing import drawn_once  # which makes releases that import this package
-
     counted = Summary(exact.ravel())
     return drawn_once(calibrated("geometric", Count(), UNIT, eps), counted).reshape(exact.shape)
 

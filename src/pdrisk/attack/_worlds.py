@@ -22,6 +22,7 @@ from pdrisk._core.surveys.weighted import WEIGHTED, weighted
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._guard import guarded
 from pdrisk._mechanisms import Drawn, Mechanism
+from pdrisk._mechanisms.contract.draws import drawn_once
 from pdrisk._model.answering import answered_by, joined
 from pdrisk._model.arguments import (
     OF_TWO_COLUMNS,
@@ -175,8 +176,6 @@ def summary_of(mechanism: Mechanism, worlds: Sequence[ArrayLike]) -> Summary:
 
 def draws_of(mechanism: Mechanism, summary: Summary, draws: int) -> Drawn:
     """Real draws of a mechanism about each of G worlds, shape (..., G * draws), those of one world together."""
-    from pdrisk._answer.releasing import drawn_once  # which makes releases that import this package
-
     if summary.size_sums is not None:  # points that all groups share are chosen anew in each draw
         parts = [drawn_once(mechanism, _alone(summary, group)) for group in range(len(summary.n)) for _ in range(draws)]
     else:

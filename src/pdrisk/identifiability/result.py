@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from pdrisk._answer import formatting
+from pdrisk._answer.answers import formatting
 from pdrisk._core.foreign import array_of, own_errors
 from pdrisk._core.risks.risk import belief, privacy_loss, reached_already
 from pdrisk._core.risks.worlds import exact_of_worlds, positive, tight_of_worlds

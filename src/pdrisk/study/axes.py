@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.drawing import PALE, tick_label
+from pdrisk._pictures.canvas import PALE, tick_label
 from pdrisk.study.points import BESIDE, COIN, Panel, show_excess
 
 if TYPE_CHECKING:

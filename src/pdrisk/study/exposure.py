@@ -18,9 +18,9 @@ from pdrisk._digits import rounded_down
 from pdrisk._mechanisms.laplace import half_width
 from pdrisk._model.arguments import checked_mechanism, of_numbers, statistic
 from pdrisk._model.arguments import statistics as judged_statistics
-from pdrisk._model.columns import check_column
 from pdrisk._model.declared.aliases import Bounds, By, Eps, Keys
 from pdrisk._model.declared.attributes import mark_exact
+from pdrisk._model.expressions.columns import check_column
 from pdrisk._pandas.curators.assess import assessment
 from pdrisk._pandas.requests.declared import codes_of, declarations_of, declared
 from pdrisk._pandas.requests.judged_requests import judged_selection

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.drawing import (
+from pdrisk._core.foreign import own_errors
+from pdrisk._pictures.canvas import (
     COLOURS,
     DASHES,
     EDGE,
@@ -30,7 +31,6 @@ from pdrisk._answer.drawing import (
     styled,
     under,
 )
-from pdrisk._core.foreign import own_errors
 from pdrisk.study.axes import log_axis, places_of_zero, risk_axis, share_axis
 from pdrisk.study.points import NAMES, Panel, by_epsilon, by_proportion, by_query, noise_and_risk, show_excess
 

@@ -21,9 +21,9 @@ from pdrisk._core.summary import FloatArray
 from pdrisk._core.universe import Universe
 from pdrisk._model.arguments import MOST_STATISTICS, of_numbers, statistics, universe
 from pdrisk._model.asked_groups import Source
-from pdrisk._model.columns import check_column, column_kind
-from pdrisk._model.kinds import COUNTED, TEXT, TRUTH, number_advice
-from pdrisk._model.nearest import unknown_column
+from pdrisk._model.expressions.columns import check_column, column_kind
+from pdrisk._model.expressions.kinds import COUNTED, TEXT, TRUTH, number_advice
+from pdrisk._model.expressions.nearest import unknown_column
 from pdrisk._model.query import UNIT
 from pdrisk._pandas.requests.declared import codes_of, declared
 from pdrisk._pandas.requests.judged_requests import eps_values

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from pdrisk._answer.formatting import number, thousands
+from pdrisk._answer.answers.formatting import number, thousands
 from pdrisk._core.foreign import own_errors
 from pdrisk._digits import probability
 from pdrisk.study.points import COIN, FLOOR, NAMES, Panel, by_epsilon, by_proportion, by_query, noise_and_risk

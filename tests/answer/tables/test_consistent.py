@@ -93,7 +93,7 @@ class TestLeastSquares:
         ]
         sizes, rows, seen = (3, 2, 3), [], []
         for table, columns in zip(tables, [(0, 1), (1, 2)], strict=True):
-            said = pdrisk._answer.answer.Answer.from_attrs(table.attrs).measured_tables
+            said = pdrisk._answer.answers.answer.Answer.from_attrs(table.attrs).measured_tables
             for axes, own in zip(said["axes"], pdrisk._answer.arithmetic.measured.unpacked(said), strict=True):
                 deviation = math.sqrt(variance(float(own.law.scale)))
                 rows.append(matrix(sizes, tuple(columns[axis] for axis in axes)) / deviation)

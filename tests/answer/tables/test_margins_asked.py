@@ -15,7 +15,7 @@ import pdrisk
 from margin_tables import EVERY
 from paths import GOLDEN
 from pdrisk import ALL
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._ledger import Ledger
 from postgres_databases import connected, database, needs_server
 from spark_sessions import needs_spark, session
@@ -73,7 +73,7 @@ def same_draws(monkeypatch):
         chance = -np.expm1(-float(eps) / change)
         return exact + random[0].geometric(chance, exact.shape) - random[0].geometric(chance, exact.shape)
 
-    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", drawn)
+    monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", drawn)
     return lambda: random.__setitem__(0, np.random.default_rng(0))
 
 
@@ -86,7 +86,7 @@ def draws(monkeypatch):
         found.append((exact.copy(), change, eps))
         return exact + 0
 
-    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", drawn)
+    monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", drawn)
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import pdrisk
 from pdrisk import ColumnTypeError, ParameterError
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

@@ -6,7 +6,7 @@ import random
 import duckdb
 import pytest
 
-from pdrisk._model.kinds import DATE
+from pdrisk._model.expressions.kinds import DATE
 from pdrisk.engines.sql.compiler.calendar import BEGINNINGS, PARTS, beginning_of, part_of
 from pdrisk.engines.sql.compiler.values import BIGINT, Value
 from pdrisk.engines.sql.dialects.dialect import Dialect

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from pdrisk._model.declared.declarations import Declarations
-from pdrisk._model.nodes import Column
+from pdrisk._model.expressions.nodes import Column
 from pdrisk._relations.plan import Scan, Selection
 from pdrisk._sql.relations.row_scope import Relation, Rows, column_of, named
 from pdrisk._sql.tables.postgres_table import PostgresTable, one_connection

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pdrisk
-from pdrisk._model.kinds import NUMBER
+from pdrisk._model.expressions.kinds import NUMBER
 from pdrisk._sql import answered
 from pdrisk._sql.expressions.number_patterns import number_by_pattern
 from pdrisk._sql.select.select_people import PeopleAsked

@@ -18,6 +18,7 @@ from ledgers import typed
 from pdrisk._cli import main
 from pdrisk._ledger.store.postgres_store import PostgresStore, parameters
 from pdrisk._ledger.store.postgres_tables import VERSION
+from pdrisk._mechanisms.contract import draws
 from postgres_databases import connected, database, needs_server, role, run
 
 pytestmark = [needs_server, pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")]
@@ -43,8 +44,8 @@ def events(ledger):
 @pytest.fixture
 def drawn(monkeypatch):
     """One entry for each draw."""
-    found, real = [], pdrisk._answer.releasing.discrete_laplace
-    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda *args: (found.append(1), real(*args))[1])
+    found, real = [], draws.discrete_laplace
+    monkeypatch.setattr(draws, "discrete_laplace", lambda *args: (found.append(1), real(*args))[1])
     return found
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import pdrisk
 from pdrisk._ledger.store.postgres_store import Held
+from pdrisk._mechanisms.contract import draws
 from postgres_databases import connected, needs_server, run
 
 pytestmark = needs_server
@@ -20,8 +21,8 @@ FRAME = pd.DataFrame({"age": [30, 41, 52]})
 @pytest.fixture
 def drawn(monkeypatch):
     """One entry for each draw."""
-    found, real = [], pdrisk._answer.releasing.discrete_laplace
-    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda *args: (found.append(1), real(*args))[1])
+    found, real = [], draws.discrete_laplace
+    monkeypatch.setattr(draws, "discrete_laplace", lambda *args: (found.append(1), real(*args))[1])
     return found
 
 

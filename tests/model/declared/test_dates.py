@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._core.days import as_dates, day_number, moment, written_day
 from pdrisk._core.universe import Days
 from pdrisk._model.plain import days_between

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

@@ -12,7 +12,7 @@ from pandera.errors import SchemaError
 from pandera.typing import DataFrame
 
 import pdrisk
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from schemas import schema_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -15,7 +15,7 @@ LARGE = pd.DataFrame({"x": np.full(5000, float(MOST)), "g": np.arange(5000) % 2}
 @pytest.fixture
 def exact(monkeypatch):
     """No noise."""
-    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda numbers, *_: numbers)
+    monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", lambda numbers, *_: numbers)
 
 
 def test_the_largest_records_add_up_exactly(exact):

@@ -12,7 +12,7 @@ import pytest
 
 import day_keys
 import pdrisk
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
 

@@ -16,7 +16,7 @@ import pdrisk
 from ledgers import typed
 from pdrisk import Dataset, ParameterError
 from pdrisk._answer import releasing
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._core.risks.risk import success_bound
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk.errors import ColumnTypeError

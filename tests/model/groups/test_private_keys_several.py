@@ -10,7 +10,7 @@ import pytest
 import pdrisk
 from pdrisk import Dataset, ParameterError
 from pdrisk._answer import releasing
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

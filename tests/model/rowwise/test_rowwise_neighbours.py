@@ -10,7 +10,7 @@ import pytest
 
 import pdrisk
 from every_dtype import COLUMNS, CONSTANTS, ENDS, Hostile, Nowhere, nullable, objects
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._model.rowwise import judged
 from pdrisk._model.rowwise.exact import arithmetic, of_plain
 from pdrisk._model.rowwise.families import is_missing

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._answer.curator import Curator
+from pdrisk._answer.answers.curator import Curator
 from sql_people import PEOPLE, REGIONS, connection, lines, refusal, without_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

@@ -20,7 +20,7 @@ def con():
 
 def line(query, con, **options):
     found = pdrisk.sql(query, con, eps=50, **options)
-    return pdrisk._answer.answer.Answer.from_attrs(found.attrs).lines[0]
+    return pdrisk._answer.answers.answer.Answer.from_attrs(found.attrs).lines[0]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 import pdrisk
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._sql.expressions.allowed_functions import FUNCTIONS
 from sql_people import without_noise
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._model.kinds import NUMBER
+from pdrisk._model.expressions.kinds import NUMBER
 from pdrisk._sql.expressions.allowed_functions import FUNCTIONS
 from sql_people import without_noise
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._sql.select.compiled_query import CompiledQuery
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")

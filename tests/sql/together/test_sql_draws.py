@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._core.lattice import PLACES
 from pdrisk._mechanisms.noise.sampler import discrete_laplace
 from sql_people import BOUNDS, PEOPLE, REGIONS, connection, described, lines, only_additive_noise
@@ -33,7 +33,7 @@ def draws(monkeypatch):
         calls.append((exact.shape[-1], eps))
         return discrete_laplace(exact, change, eps)
 
-    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", counted)
+    monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", counted)
     return calls
 
 

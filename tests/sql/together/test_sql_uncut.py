@@ -25,7 +25,7 @@ COUNTS = "(SELECT g, COUNT(*) AS n FROM frame GROUP BY g)"
 @pytest.fixture
 def less(monkeypatch):
     """Each count is drawn 3 too small: 1, 0, -1, -2; shown are 1, 0, 0, 0."""
-    monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda exact, change, eps: exact - 3)
+    monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", lambda exact, change, eps: exact - 3)
 
 
 def rows(query, keys=KEYS, **options):
@@ -99,7 +99,7 @@ class TestUncut:
         assert "of the groups shown" not in pdrisk.explain(pdrisk.sql(query, t=frame, keys=["a"], eps=2), "publication")
 
     def test_the_papers_mechanism_is_never_cut(self, monkeypatch):
-        monkeypatch.setattr("pdrisk._answer.releasing.discrete_laplace", lambda exact, change, eps: exact - 2**40)
+        monkeypatch.setattr("pdrisk._mechanisms.contract.draws.discrete_laplace", lambda exact, *_: exact - 2**40)
         found = rows(f"SELECT SUM(n), MIN(n + 1) FROM {COUNTS}", mechanism="laplace")
         assert found[0][0] < -500 and found[0][1] < 0
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import CLIP, Answer
+from pdrisk._answer.answers.answer import CLIP, Answer
+from pdrisk._answer.answers.curator import Curator
+from pdrisk._answer.answers.margin_tables import MarginAnswers
 from pdrisk._answer.arithmetic.measured import MEASURED
-from pdrisk._answer.curator import Curator
-from pdrisk._answer.margin_tables import MarginAnswers
 from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Results
 from pdrisk._answer.tables.measured_tables import follow_from, measured_columns, said_of, wide_ends, wide_said

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.drawing import (
+from pdrisk._answer.release import Release
+from pdrisk._answer.tables.table_cells import LINES, PublishedCells, cells_of, label_of
+from pdrisk._core.foreign import own_errors, shown
+from pdrisk._pictures.canvas import (
     COLOURS,
     DASHES,
     INK,
@@ -23,10 +26,7 @@ from pdrisk._answer.drawing import (
     shortened,
     styled,
 )
-from pdrisk._answer.drawing import tick_label as label_of_tick
-from pdrisk._answer.release import Release
-from pdrisk._answer.tables.table_cells import LINES, PublishedCells, cells_of, label_of
-from pdrisk._core.foreign import own_errors, shown
+from pdrisk._pictures.canvas import tick_label as label_of_tick
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def plot(answer: Release | pd.DataFrame | Any, *, kind: str | None = None, ax: A
 def _axes(ax: Any, height: float) -> Axes:
     if ax is None:
         figure = canvas(max(height, 1.0))
-        from pdrisk._answer.notebook_figure import NotebookAxes  # without matplotlib there is no canvas
+        from pdrisk._pictures.notebook_figure import NotebookAxes  # without matplotlib there is no canvas
 
         return styled(figure.add_subplot(axes_class=NotebookAxes))
     if not hasattr(ax, "errorbar") or not hasattr(ax, "figure"):

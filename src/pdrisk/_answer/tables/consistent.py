@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._answer.arithmetic.measured import Measurements, unpacked
 from pdrisk._answer.release import Release
 from pdrisk._answer.tables.adjusted import AdjustedTables, PublishedTable, axes_of, places_of

@@ -11,19 +11,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._answer.arithmetic.income_estimates import Estimates, IncomeBins
 from pdrisk._answer.arithmetic.measured import Measurements
-from pdrisk._answer.drawing import COLOURS, DASHES, INK, PALE, SIZE, WORDS, canvas, shortened, styled
 from pdrisk._answer.tables.answer_table import intervals_of
 from pdrisk._answer.tables.measured_tables import said_of
 from pdrisk._answer.words import texts
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._core.surveys.inequality import gini, lorenz
 from pdrisk._model.arguments import checked_probability
+from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk._model.margins import ALL
-from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.plain import plain_label
+from pdrisk._pictures.canvas import COLOURS, DASHES, INK, PALE, SIZE, WORDS, canvas, shortened, styled
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 if TYPE_CHECKING:

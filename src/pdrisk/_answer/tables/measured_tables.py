@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import NO_ANSWER, Answer
+from pdrisk._answer.answers.answer import NO_ANSWER, Answer
 from pdrisk._answer.arithmetic.forms import form_of
 from pdrisk._answer.arithmetic.measured import (
     DRAW,

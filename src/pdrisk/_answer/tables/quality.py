@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import NO_ANSWER, Answer
+from pdrisk._answer.answers.answer import NO_ANSWER, Answer
 from pdrisk._answer.arithmetic.exact_expressions import error_deviation, interval
 from pdrisk._answer.arithmetic.forms import form_of
 from pdrisk._answer.tables.measured_tables import ends_of, measurements_of, rows_of_line

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import NO_ANSWER, WEIGHT, Answer
+from pdrisk._answer.answers.answer import NO_ANSWER, WEIGHT, Answer
 from pdrisk._answer.arithmetic.measured import DRAW, MEASURED_COLUMNS, Measurements
 from pdrisk._answer.tables.measured_tables import measurements_of, rows_of_line
 from pdrisk._core.foreign import own_errors, shown

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import NO_ANSWER, Answer
+from pdrisk._answer.answers.answer import NO_ANSWER, Answer
 from pdrisk._answer.publishing import public
 from pdrisk._answer.release import Release
 from pdrisk._answer.tables.quality import (

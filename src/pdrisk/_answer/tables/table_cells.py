@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import NO_ANSWER, Answer
+from pdrisk._answer.answers.answer import NO_ANSWER, Answer
 from pdrisk._answer.arithmetic.combined import Combined, releases_of
 from pdrisk._answer.publishing import check_bounds
 from pdrisk._answer.release import Release

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pdrisk._answer import formatting
+from pdrisk._answer.answers import formatting
 from pdrisk._caller_frame import caller
 from pdrisk._core.order import Median, Quantile
 from pdrisk._core.spread import Var
@@ -22,7 +22,7 @@ from pdrisk._model.query import UNIT, Line, Query
 from pdrisk.errors import DoubtfulReleaseWarning, NoisyReleaseWarning
 
 if TYPE_CHECKING:
-    from pdrisk._answer.releasing import Released
+    from pdrisk._answer.answers.released import Released
 
 __all__ = ["warn_after", "warn_before", "warn_of_crowded_bins", "warn_of_left_out"]
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from pdrisk._answer import formatting
-from pdrisk._answer.answer import Answer
-from pdrisk._answer.answer_line import AnswerLine
-from pdrisk._answer.curator import Exposed
+from pdrisk._answer.answers import formatting
+from pdrisk._answer.answers.answer import Answer
+from pdrisk._answer.answers.answer_line import AnswerLine
+from pdrisk._answer.answers.curator import Exposed
 from pdrisk._answer.words.counts import chances
 from pdrisk._answer.words.groups import groups_said
 from pdrisk._answer.words.labels import clamped, hidden_values, of_survey, title

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pdrisk._answer import formatting
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers import formatting
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._printing import printable
 
 __all__ = ["groups_said"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from pdrisk._answer.answer import Answer
-from pdrisk._answer.answer_line import AnswerLine
-from pdrisk._answer.formatting import number
+from pdrisk._answer.answers.answer import Answer
+from pdrisk._answer.answers.answer_line import AnswerLine
+from pdrisk._answer.answers.formatting import number
 from pdrisk._core.statistics import Proportion
 from pdrisk._printing import printable
 

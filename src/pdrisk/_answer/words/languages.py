@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._answer.words.english import TEXTS as ENGLISH
 from pdrisk._core.foreign import shown
 from pdrisk._model.unit import ONE_RECORD

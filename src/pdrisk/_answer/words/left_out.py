@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pdrisk._answer import formatting
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers import formatting
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._printing import printable
 
 __all__ = ["of_truncated", "rule_of", "share_left_out", "where_rows_count"]

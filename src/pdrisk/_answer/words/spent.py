@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._digits import rounded_down
 from pdrisk._ledger.accounts.payer import Payer
 from pdrisk._ledger.accounts.remaining import Remaining

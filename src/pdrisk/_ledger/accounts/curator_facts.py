@@ -27,8 +27,8 @@ from pdrisk._ledger.rules.limits import Spent
 from pdrisk._ledger.rules.success_limits import mu_of_losses, success_of
 from pdrisk._ledger.store.records import exact
 from pdrisk._ledger.store.store import Rows
-from pdrisk._model.columns import check_column
 from pdrisk._model.declared.attributes import mark_exact
+from pdrisk._model.expressions.columns import check_column
 from pdrisk._model.groups.keys import listed_values
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 

@@ -14,7 +14,7 @@ from pdrisk._ledger.accounts.account import Account
 from pdrisk._ledger.rules.names import folded, named
 from pdrisk._ledger.rules.policy import Policy
 from pdrisk._ledger.store.store import decoded
-from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk._model.query import Query
 from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
 

@@ -25,7 +25,7 @@ from pdrisk._model.arguments import (
     STATISTICS,
     epsilon,
 )
-from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk._model.query import (
     UNIT,
     Line,

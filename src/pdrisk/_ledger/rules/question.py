@@ -13,7 +13,7 @@ from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Histogram, Mean
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._mechanisms import calibrated
-from pdrisk._model.kinds import NUMBER, TIME, kind_within
+from pdrisk._model.expressions.kinds import NUMBER, TIME, kind_within
 from pdrisk._model.plain import json_value, plain_label
 from pdrisk._model.query import UNIT, Line, Query
 

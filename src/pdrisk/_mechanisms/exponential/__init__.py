@@ -18,7 +18,7 @@ from pdrisk._core.order import Max, Min, Quantile
 from pdrisk._core.risks.gaussian_dp import mu_of_exponential
 from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Ranks, Summary
-from pdrisk._mechanisms.base import Drawn, Mechanism, at_most
+from pdrisk._mechanisms.contract.base import Drawn, Mechanism, at_most
 from pdrisk._mechanisms.exponential.choice import Choice
 from pdrisk._mechanisms.exponential.error import largest_error
 from pdrisk._mechanisms.exponential.items import Items

@@ -11,7 +11,7 @@ import numpy as np
 
 from pdrisk._core.once import once
 from pdrisk._core.summary import FloatArray, Needs, Summary
-from pdrisk._mechanisms.base import Drawn
+from pdrisk._mechanisms.contract.base import Drawn
 from pdrisk._mechanisms.exponential import BEYOND, TOO_FEW, TOO_MANY, Exponential, score_of, slopes_of
 from pdrisk._mechanisms.exponential.items import Items
 from pdrisk._mechanisms.exponential.joint import Joint, Spare, Target

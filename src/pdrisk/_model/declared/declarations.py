@@ -13,7 +13,7 @@ from typing import Any
 from pdrisk._core.once import once
 from pdrisk._core.universe import Days, Universe
 from pdrisk._model.declared.known_column import EVERYTHING, Ends, Known, range_phrase
-from pdrisk._model.kinds import TEXT, TRUTH
+from pdrisk._model.expressions.kinds import TEXT, TRUTH
 from pdrisk._model.plain import from_json, json_value
 from pdrisk._model.unit import People, judged_people
 from pdrisk.errors import ParameterError

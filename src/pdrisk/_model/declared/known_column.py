@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pdrisk._core.days import moment, written_day
 from pdrisk._core.universe import Days, Universe
-from pdrisk._model.kinds import DATE, TIME
+from pdrisk._model.expressions.kinds import DATE, TIME
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["EVERYTHING", "Ends", "Known", "range_phrase", "written_ends"]

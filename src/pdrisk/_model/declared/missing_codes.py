@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import shown
-from pdrisk._model.columns import comparable_kind
+from pdrisk._model.expressions.columns import comparable_kind
+from pdrisk._model.expressions.kinds import NOTHING, kind_of_value, kind_phrase
+from pdrisk._model.expressions.operands import comparable
 from pdrisk._model.groups.keys import Key, listed_values
-from pdrisk._model.kinds import NOTHING, kind_of_value, kind_phrase
-from pdrisk._model.operands import comparable
 from pdrisk._model.plain import check_encodable, plain_key
 from pdrisk.errors import ColumnTypeError, ParameterError
 

@@ -18,9 +18,9 @@ from pdrisk._core.universe import Days, Universe
 from pdrisk._model.arguments import universe
 from pdrisk._model.declared.declarations import Declaration, narrower, universe_of
 from pdrisk._model.declared.known_column import EVERYTHING, Ends
+from pdrisk._model.expressions.kinds import TEXT, TRUTH
+from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk._model.groups.keys import listed_values
-from pdrisk._model.kinds import TEXT, TRUTH
-from pdrisk._model.nearest import did_you_mean
 from pdrisk._model.plain import are_dates, plain_value, stamp_of
 from pdrisk.errors import ColumnTypeError, ParameterError
 

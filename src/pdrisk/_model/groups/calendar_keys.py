@@ -8,7 +8,7 @@ from typing import Final
 
 import pandas as pd
 
-from pdrisk._model.kinds import DATE, TEXT, TIME, kind_of_value
+from pdrisk._model.expressions.kinds import DATE, TEXT, TIME, kind_of_value
 from pdrisk._model.plain import ISO
 from pdrisk.errors import ColumnTypeError, ParameterError
 

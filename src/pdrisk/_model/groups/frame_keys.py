@@ -11,11 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._core.foreign import shown
-from pdrisk._model.columns import KINDS, comparable_kind
+from pdrisk._model.expressions.columns import KINDS, comparable_kind
+from pdrisk._model.expressions.kinds import DATE, NOTHING, TIME, kind_of_value, kind_phrase
 from pdrisk._model.groups.calendar_keys import calendar_key
 from pdrisk._model.groups.integer_keys import codes_of_integers
 from pdrisk._model.groups.keys import Key, are_categories, key_tuples
-from pdrisk._model.kinds import DATE, NOTHING, TIME, kind_of_value, kind_phrase
 from pdrisk._model.plain import check_encodable, plain_key, plain_keys
 from pdrisk.errors import ColumnTypeError, ParameterError
 

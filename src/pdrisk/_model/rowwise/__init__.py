@@ -19,7 +19,7 @@ from pdrisk._caller_frame import caller
 from pdrisk._core.foreign import shown
 from pdrisk._guard import guarded
 from pdrisk._model.declared.missing_codes import asked_for_code
-from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, equalities, is_given
+from pdrisk._model.expressions.nodes import Call, Column, Constant, Node, Operation, equalities, is_given
 from pdrisk._model.rowwise.builder import EXAMPLE, Builder, Levels, text_of
 from pdrisk._model.rowwise.derived import Derived
 from pdrisk._model.rowwise.expression import Recorded, Recorder, state_of

@@ -12,10 +12,10 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from pdrisk._model.columns import check_column
-from pdrisk._model.kinds import NUMBER
-from pdrisk._model.nearest import misspelt
-from pdrisk._model.nodes import (
+from pdrisk._model.expressions.columns import check_column
+from pdrisk._model.expressions.kinds import NUMBER
+from pdrisk._model.expressions.nearest import misspelt
+from pdrisk._model.expressions.nodes import (
     ARITHMETIC,
     LOGIC,
     MEMBERSHIP,
@@ -29,7 +29,7 @@ from pdrisk._model.nodes import (
     Rank,
     is_given,
 )
-from pdrisk._model.operands import gives
+from pdrisk._model.expressions.operands import gives
 from pdrisk._model.rowwise.functions import OF_TEXT, OF_TIME, PATTERN, call_of_text, call_of_time, spelled
 from pdrisk.errors import ParameterError
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._model.columns import column_kind
-from pdrisk._model.kinds import (
+from pdrisk._model.expressions.columns import column_kind
+from pdrisk._model.expressions.kinds import (
     DATE,
     DURATION,
     NOTHING,
@@ -22,8 +22,8 @@ from pdrisk._model.kinds import (
     ZONED,
     kind_of_value,
 )
-from pdrisk._model.nodes import MEMBERSHIP, ORDERINGS, Column, Constant, Node, Operation
-from pdrisk._model.operands import comparable
+from pdrisk._model.expressions.nodes import MEMBERSHIP, ORDERINGS, Column, Constant, Node, Operation
+from pdrisk._model.expressions.operands import comparable
 from pdrisk._model.rowwise.builder import Builder, needs_backticks, text_of
 from pdrisk._model.rowwise.families import family, of_values
 

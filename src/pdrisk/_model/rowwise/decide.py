@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pdrisk._model.kinds import NUMBER, PERIOD, TEXT
-from pdrisk._model.nodes import (
+from pdrisk._model.expressions.kinds import NUMBER, PERIOD, TEXT
+from pdrisk._model.expressions.nodes import (
     COMPARISONS,
     CONDITIONS,
     LOGIC,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from pdrisk._guard import guarded
-from pdrisk._model.columns import column_kind
-from pdrisk._model.nodes import Call, Column, Node, Operation, is_given
+from pdrisk._model.expressions.columns import column_kind
+from pdrisk._model.expressions.nodes import Call, Column, Node, Operation, is_given
 from pdrisk._model.rowwise.builder import Levels, text_of
 from pdrisk._model.rowwise.meaning import meaning_of
 from pdrisk._model.rowwise.query_string import QueryString

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, NoReturn
 
-from pdrisk._model.nodes import ARITHMETIC, COMPARISONS, MISSING, Node
+from pdrisk._model.expressions.nodes import ARITHMETIC, COMPARISONS, MISSING, Node
 from pdrisk._model.rowwise.builder import BEHIND, GIVEN, WHY, Builder, is_row_wise, not_offered
 from pdrisk._model.rowwise.functions import OF_TEXT
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pdrisk._model.kinds import DATE, DURATION, NUMBER, PERIOD, TEXT, ZONED
+from pdrisk._model.expressions.kinds import DATE, DURATION, NUMBER, PERIOD, TEXT, ZONED
 from pdrisk._model.rowwise.exact import Numbers, arithmetic, constant, of_array, of_plain
 
 __all__ = [

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._model.kinds import DATE
-from pdrisk._model.nodes import Call, Column, Constant
+from pdrisk._model.expressions.kinds import DATE
+from pdrisk._model.expressions.nodes import Call, Column, Constant
 from pdrisk._model.rowwise.exact import Numbers, arithmetic, constant
 from pdrisk._model.rowwise.families import (
     UNITS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pdrisk._model.nodes import CONDITIONS, LOGIC, Node, Operation, below
+from pdrisk._model.expressions.nodes import CONDITIONS, LOGIC, Node, Operation, below
 
 __all__ = ["meaning_of"]
 

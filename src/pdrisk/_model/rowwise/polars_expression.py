@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from pdrisk._model.nodes import Constant, Node
+from pdrisk._model.expressions.nodes import Constant, Node
 from pdrisk._model.rowwise.builder import GIVEN, Builder
 
 if TYPE_CHECKING:

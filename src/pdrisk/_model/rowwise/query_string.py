@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from pdrisk._model.nearest import did_you_mean, unknown_column
-from pdrisk._model.nodes import MEMBERSHIP, Column, Constant, Node
+from pdrisk._model.expressions.nearest import did_you_mean, unknown_column
+from pdrisk._model.expressions.nodes import MEMBERSHIP, Column, Constant, Node
 from pdrisk._model.rowwise.builder import (
     BEHIND,
     EXAMPLE,

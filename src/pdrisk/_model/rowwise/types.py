@@ -6,9 +6,20 @@ from typing import Any, NoReturn
 
 import pandas as pd
 
-from pdrisk._model.columns import are_truth_objects, column_kind
-from pdrisk._model.kinds import DATE, DURATION, MIXED, NOTHING, NUMBER, PERIOD, TEXT, TRUTH, ZONED, kind_of_value
-from pdrisk._model.nodes import (
+from pdrisk._model.expressions.columns import are_truth_objects, column_kind
+from pdrisk._model.expressions.kinds import (
+    DATE,
+    DURATION,
+    MIXED,
+    NOTHING,
+    NUMBER,
+    PERIOD,
+    TEXT,
+    TRUTH,
+    ZONED,
+    kind_of_value,
+)
+from pdrisk._model.expressions.nodes import (
     COMPARISONS,
     LOGIC,
     MISSING,
@@ -21,7 +32,7 @@ from pdrisk._model.nodes import (
     Rank,
     Truth,
 )
-from pdrisk._model.operands import gives, no_arithmetic, takes
+from pdrisk._model.expressions.operands import gives, no_arithmetic, takes
 from pdrisk._model.rowwise.builder import Builder, text_of
 from pdrisk._model.rowwise.comparisons import (
     CONVERT,

@@ -10,12 +10,12 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.facts import facts
+from pdrisk._answer.answers.facts import facts
 from pdrisk._core.risks.gaussian_dp import largest_eps, limit_of
 from pdrisk._core.risks.risk import check_metric, epsilon_for, posterior, reached_already
 from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._guard import guarded
-from pdrisk._mechanisms.base import check_smallest
+from pdrisk._mechanisms.contract.base import check_smallest
 from pdrisk._model.arguments import (
     checked_probability,
     checked_success,

@@ -12,21 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.drawing import (
-    COLOURS,
-    DASHES,
-    DOTTED,
-    INK,
-    SIZE,
-    WORDS,
-    canvas,
-    legible,
-    lines_of,
-    styled,
-    tick_label,
-    under,
-)
-from pdrisk._answer.facts import facts
+from pdrisk._answer.answers.facts import facts
 from pdrisk._core.risks.gaussian_dp import largest_eps, limit_of
 from pdrisk._core.risks.risk import posterior
 from pdrisk._core.risks.worlds import positive
@@ -49,6 +35,20 @@ from pdrisk._model.query import (
 from pdrisk._pandas.requests.judged_requests import judged_selection
 from pdrisk._pandas.requests.lines import judged_lines
 from pdrisk._pandas.requests.options import Request
+from pdrisk._pictures.canvas import (
+    COLOURS,
+    DASHES,
+    DOTTED,
+    INK,
+    SIZE,
+    WORDS,
+    canvas,
+    legible,
+    lines_of,
+    styled,
+    tick_label,
+    under,
+)
 from pdrisk.engines.numpy.frame import FrameReading
 from pdrisk.errors import ColumnTypeError, ParameterError
 

@@ -11,7 +11,7 @@ from pdrisk._model.arguments import (
     OF_TWO_COLUMNS,
     SAME,
 )
-from pdrisk._model.nearest import misspelt
+from pdrisk._model.expressions.nearest import misspelt
 
 __all__ = ["Hinting"]
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.noisy import NoisyAnswers
+from pdrisk._answer.answers.noisy import NoisyAnswers
 from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Asker, Losses, Results, released
 from pdrisk._answer.tables.answer_table import one_answer, table_of_lines

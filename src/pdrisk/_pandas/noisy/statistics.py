@@ -23,7 +23,7 @@ from pdrisk._model.arguments import (
     statistic_of_two,
     statistics,
 )
-from pdrisk._model.columns import check_column
+from pdrisk._model.expressions.columns import check_column
 from pdrisk._model.margins import NO_MARGINS, MarginsAsked
 from pdrisk._model.missing_arguments import all_given
 from pdrisk._model.query import Line, Query

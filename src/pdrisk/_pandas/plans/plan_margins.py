@@ -13,7 +13,7 @@ from pdrisk._core.margins.least_squares import MeasuredMargins
 from pdrisk._core.risks.risk import posterior
 from pdrisk._core.statistics import Count
 from pdrisk._mechanisms import MECHANISMS
-from pdrisk._mechanisms.base import farther_side
+from pdrisk._mechanisms.contract.base import farther_side
 from pdrisk._mechanisms.margin_estimates import EstimateNoise, estimate, estimate_interval, law_of
 from pdrisk._model.margins import Grid, Margins, MarginsAsked
 from pdrisk._model.query import Line

@@ -8,8 +8,8 @@ from functools import partial
 
 import pandas as pd
 
-from pdrisk._model.columns import check_column
 from pdrisk._model.declared.declarations import Declarations
+from pdrisk._model.expressions.columns import check_column
 from pdrisk._model.rowwise import Derived
 from pdrisk._model.rowwise.derived import derived
 from pdrisk._pandas.requests.declared import codes_of, declarations_of, declared, knowing

@@ -18,14 +18,14 @@ import pandas as pd
 from pdrisk._core.foreign import shown
 from pdrisk._core.universe import Days
 from pdrisk._model.arguments import universe
-from pdrisk._model.columns import check_column, column_kind
 from pdrisk._model.declared.attributes import ATTRIBUTE
 from pdrisk._model.declared.declarations import BadTextError, Declaration, Declarations, from_text
 from pdrisk._model.declared.known_column import Known, written_ends
 from pdrisk._model.declared.missing_codes import check_codes
 from pdrisk._model.declared.pandera_schema import entries_of, people_of_schema, weights_of_schema
+from pdrisk._model.expressions.columns import check_column, column_kind
+from pdrisk._model.expressions.kinds import DATE, TIME
 from pdrisk._model.groups.frame_keys import checked_keys
-from pdrisk._model.kinds import DATE, TIME
 from pdrisk._model.plain import plain_value
 from pdrisk._model.unit import People
 from pdrisk.errors import ColumnTypeError, ParameterError

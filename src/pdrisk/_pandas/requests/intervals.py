@@ -14,8 +14,8 @@ from pdrisk._core.statistics import Mean, Proportion, Statistic
 from pdrisk._core.universe import Days, Universe
 from pdrisk._model.arguments import universe
 from pdrisk._model.asked_groups import Source
-from pdrisk._model.columns import KINDS, column_kind
-from pdrisk._model.kinds import COUNTED, DATE, NOTHING, NUMBER, TIME, TRUTH, kind_of_value, number_advice
+from pdrisk._model.expressions.columns import KINDS, column_kind
+from pdrisk._model.expressions.kinds import COUNTED, DATE, NOTHING, NUMBER, TIME, TRUTH, kind_of_value, number_advice
 from pdrisk._model.query import UNIT
 from pdrisk._model.rowwise import RowwiseFilter, caller_names, judged
 from pdrisk._model.where_bounds import comparisons_of, narrowed

@@ -27,8 +27,8 @@ from pdrisk._model.arguments import (
 )
 from pdrisk._model.asked_groups import Groups
 from pdrisk._model.asked_margins import with_margins
-from pdrisk._model.columns import check_column
 from pdrisk._model.declared.missing_codes import check_keys_are_no_codes
+from pdrisk._model.expressions.columns import check_column
 from pdrisk._model.groups.frame_keys import checked_keys
 from pdrisk._model.groups.keys import MOST, are_observed, observed_of_several, take_categories, undeclared_keys
 from pdrisk._model.groups.private_keys import are_private, check_delta_given, judged_groups_shown, share_of_values

@@ -29,8 +29,8 @@ from pdrisk._model.arguments import (
     universe,
 )
 from pdrisk._model.asked_groups import Source
-from pdrisk._model.columns import ROWS, check_column, column_kind
-from pdrisk._model.kinds import COUNTED, NO_DATE
+from pdrisk._model.expressions.columns import ROWS, check_column, column_kind
+from pdrisk._model.expressions.kinds import COUNTED, NO_DATE
 from pdrisk._model.missing_arguments import all_given, missing_argument
 from pdrisk._model.query import LARGEST_WHOLE, UNIT, Line, written
 from pdrisk._model.weights import is_unchanged_by_weights, takes_no_weights

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._ledger import ledger_for
-from pdrisk._model.columns import KINDS
-from pdrisk._model.kinds import DATE, MIXED, NOTHING, NUMBER, TRUTH, kind_of_value
+from pdrisk._model.expressions.columns import KINDS
+from pdrisk._model.expressions.kinds import DATE, MIXED, NOTHING, NUMBER, TRUTH, kind_of_value
 from pdrisk._model.query import UNIT, Query
 from pdrisk._model.rowwise.families import of_values
 from pdrisk._model.unit import Secret

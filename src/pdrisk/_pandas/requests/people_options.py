@@ -8,7 +8,7 @@ import pandas as pd
 
 from pdrisk._core.surveys.weighted import change_of
 from pdrisk._model.asked_groups import Groups
-from pdrisk._model.columns import check_column, check_ids
+from pdrisk._model.expressions.columns import check_column, check_ids
 from pdrisk._model.query import Line, Query
 from pdrisk._model.unit import People, Unit, checked_columns, judged_unit
 from pdrisk._model.unit_errors import bounds_per_person, constant_of_nobody, not_of_dataset

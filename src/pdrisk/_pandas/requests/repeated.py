@@ -14,7 +14,7 @@ import pandas as pd
 
 from pdrisk._answer.releasing import Asker
 from pdrisk._ledger import ledger_for
-from pdrisk._model.columns import KINDS
+from pdrisk._model.expressions.columns import KINDS
 from pdrisk._model.query import Query
 from pdrisk._pandas.requests.declared import text_of
 from pdrisk._pandas.requests.options import NOBODY_KNOWN, Request

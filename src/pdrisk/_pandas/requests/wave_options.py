@@ -11,7 +11,7 @@ from pdrisk._core.surveys.mean_change import MeanChange, differences
 from pdrisk._core.surveys.weighted import change_of
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.arguments import one_wave, universe
-from pdrisk._model.columns import check_column
+from pdrisk._model.expressions.columns import check_column
 from pdrisk._model.groups.frame_keys import checked_keys
 from pdrisk._model.missing_arguments import missing_argument
 from pdrisk._model.query import Line, written

@@ -13,7 +13,7 @@ from pdrisk._core.surveys.weighted import SumOfWeights, Weighted, WeightedChange
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.answering import answered_by
 from pdrisk._model.asked_groups import Source
-from pdrisk._model.columns import check_column
+from pdrisk._model.expressions.columns import check_column
 from pdrisk._model.missing_arguments import all_given, missing_argument
 from pdrisk._model.query import UNIT, Line, written
 from pdrisk._model.weights import (

@@ -12,9 +12,9 @@ import pandas as pd
 
 from pdrisk._core.statistics import Count
 from pdrisk._model.asked_groups import Groups
+from pdrisk._model.expressions.nodes import Column
 from pdrisk._model.groups.keys import MOST
 from pdrisk._model.margins import ALL
-from pdrisk._model.nodes import Column
 from pdrisk._model.query import Query
 from pdrisk._model.rowwise import Within
 from pdrisk._model.rowwise.builder import text_of

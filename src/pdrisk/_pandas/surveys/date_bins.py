@@ -13,7 +13,7 @@ import pandas as pd
 from pdrisk._core.days import moment
 from pdrisk._core.foreign import shown
 from pdrisk._core.universe import Days
-from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["DateBins", "dates_in_bins"]

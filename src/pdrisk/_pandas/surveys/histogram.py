@@ -16,10 +16,10 @@ from pdrisk._core.foreign import as_integer, shown
 from pdrisk._core.statistics import Histogram
 from pdrisk._model.arguments import universe
 from pdrisk._model.asked_groups import Groups
-from pdrisk._model.columns import check_column, column_kind
-from pdrisk._model.kinds import DATE, TIME, ZONED
+from pdrisk._model.expressions.columns import check_column, column_kind
+from pdrisk._model.expressions.kinds import DATE, TIME, ZONED
+from pdrisk._model.expressions.nodes import Column
 from pdrisk._model.margins import ALL
-from pdrisk._model.nodes import Column
 from pdrisk._model.query import Query
 from pdrisk._model.rowwise.builder import text_of
 from pdrisk._pandas.noisy.answers import of_frame, rows_of

@@ -15,8 +15,8 @@ from pdrisk._answer.tables.inequality import MEASURES, Inequality
 from pdrisk._answer.words.doubts import warn_of_crowded_bins
 from pdrisk._core.foreign import shown
 from pdrisk._ledger import ledger_for
-from pdrisk._model.columns import check_column
-from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.expressions.columns import check_column
+from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk._model.plain import float_of
 from pdrisk._model.unit import ONE
 from pdrisk._pandas.noisy.answers import of_frame, rows_of

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pdrisk._answer.answer import SAMPLING, Answer
-from pdrisk._answer.noisy import NoisyAnswers
+from pdrisk._answer.answers.answer import SAMPLING, Answer
+from pdrisk._answer.answers.noisy import NoisyAnswers
+from pdrisk._answer.answers.sampling import design_interval
 from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Asker, check_affordable, released
-from pdrisk._answer.sampling import design_interval
 from pdrisk._caller_frame import caller
 from pdrisk._core.lattice import PLACES
 from pdrisk._core.spread import Var

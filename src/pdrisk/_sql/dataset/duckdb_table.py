@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 
 from pdrisk._model.declared.declarations import Declaration, Declarations
-from pdrisk._model.kinds import TEXT
-from pdrisk._model.nodes import Column
+from pdrisk._model.expressions.kinds import TEXT
+from pdrisk._model.expressions.nodes import Column
 from pdrisk._relations.canonical import canonical
 from pdrisk._relations.plan import Selection
 from pdrisk._sql.relations.row_scope import Relation

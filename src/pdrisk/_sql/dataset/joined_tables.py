@@ -18,8 +18,8 @@ from pdrisk._core.foreign import shown
 from pdrisk._disclosure.tables import KeyTable
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.declared.declarations import Declarations
-from pdrisk._model.nearest import unknown_column
-from pdrisk._model.nodes import Rank, below
+from pdrisk._model.expressions.nearest import unknown_column
+from pdrisk._model.expressions.nodes import Rank, below
 from pdrisk._model.query import Query
 from pdrisk._model.rowwise import Derived, RowwiseFilter
 from pdrisk._model.unit import ONE, People, Secret, checked_columns

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from pdrisk._model.columns import check_column
-from pdrisk._model.nearest import did_you_mean, unknown_column
+from pdrisk._model.expressions.columns import check_column
+from pdrisk._model.expressions.nearest import did_you_mean, unknown_column
 from pdrisk._model.unit import ONE, People, checked_columns, checked_way, judged_people
 from pdrisk._model.unit_errors import different_units
 from pdrisk._model.unit_label import checked_label, label_of_nobody

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pdrisk._model.kinds import DATE, INTERVAL, NOTHING, NUMBER, TEXT, TIME, TRUTH
-from pdrisk._model.nearest import misspelt
+from pdrisk._model.expressions.kinds import DATE, INTERVAL, NOTHING, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.expressions.nearest import misspelt
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk.errors import ParameterError

@@ -6,8 +6,8 @@ import re
 from itertools import chain
 from typing import Protocol
 
-from pdrisk._model.kinds import DATE, TIME
-from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation
+from pdrisk._model.expressions.kinds import DATE, TIME
+from pdrisk._model.expressions.nodes import Call, Case, Cast, Column, Constant, Node, Operation
 from pdrisk._sql.expressions.allowed_functions import PARTS
 from pdrisk._sql.expressions.duckdb_dates import interval
 from pdrisk._sql.syntax.pieces import Day, Expression

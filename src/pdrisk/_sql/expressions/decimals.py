@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
-from pdrisk._model.nodes import Call, Cast, Constant, Node, Operation, is_given
+from pdrisk._model.expressions.nodes import Call, Cast, Constant, Node, Operation, is_given
 from pdrisk._sql.expressions.duckdb_casts import type_of_cast
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.headings import heading

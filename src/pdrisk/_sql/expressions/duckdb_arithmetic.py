@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from pdrisk._model.kinds import NOTHING, NUMBER, TRUTH
-from pdrisk._model.nodes import MEMBERSHIP, NEGATED
+from pdrisk._model.expressions.kinds import NOTHING, NUMBER, TRUTH
+from pdrisk._model.expressions.nodes import MEMBERSHIP, NEGATED
 from pdrisk._sql.syntax.pieces import BIGINT, Expression, case, constant, number, operation, quoted
 from pdrisk.engines.sql.compiler.comparisons import nan_decides
 

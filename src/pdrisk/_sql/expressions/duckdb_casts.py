@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 
-from pdrisk._model.kinds import (
+from pdrisk._model.expressions.kinds import (
     DATE,
     INTERVAL,
     NO_NUMBERS,
@@ -20,7 +20,7 @@ from pdrisk._model.kinds import (
     UNCLEAR,
     ZONED,
 )
-from pdrisk._model.nodes import Constant
+from pdrisk._model.expressions.nodes import Constant
 from pdrisk._sql.expressions.duckdb_arithmetic import cast_number, cast_result
 from pdrisk._sql.expressions.scope import Scope
 from pdrisk._sql.syntax import private_database as workspace

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pdrisk._core.days import day_number, moment
-from pdrisk._model.kinds import DATE, INTERVAL, NOTHING, NUMBER, TIME, number_advice
-from pdrisk._model.nodes import Call, Cast, Constant, Node, is_given
+from pdrisk._model.expressions.kinds import DATE, INTERVAL, NOTHING, NUMBER, TIME, number_advice
+from pdrisk._model.expressions.nodes import Call, Cast, Constant, Node, is_given
 from pdrisk._sql.expressions.duckdb_arithmetic import as_bigint
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import Expression, written_constant

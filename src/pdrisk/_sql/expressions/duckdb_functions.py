@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pdrisk._model.kinds import DATE, INTERVAL, NUMBER, TEXT, TIME
+from pdrisk._model.expressions.kinds import DATE, INTERVAL, NUMBER, TEXT, TIME
 from pdrisk._sql.expressions.allowed_functions import FUNCTIONS, PARTS, UNITS, Signature, signatures
 from pdrisk._sql.expressions.duckdb_arithmetic import as_bigint, as_double, computed
 from pdrisk._sql.expressions.duckdb_dates import as_time, date_function

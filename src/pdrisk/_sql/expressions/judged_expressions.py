@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pdrisk._model.kinds import (
+from pdrisk._model.expressions.kinds import (
     DATE,
     INTERVAL,
     NO_NUMBERS,
@@ -23,7 +23,7 @@ from pdrisk._model.kinds import (
     TRUTH,
     number_advice,
 )
-from pdrisk._model.nodes import (
+from pdrisk._model.expressions.nodes import (
     COMPARISONS,
     LOGIC,
     MISSING,
@@ -38,7 +38,7 @@ from pdrisk._model.nodes import (
     Window,
     below,
 )
-from pdrisk._model.operands import compares_as, gives, no_arithmetic, takes
+from pdrisk._model.expressions.operands import compares_as, gives, no_arithmetic, takes
 from pdrisk._sql.expressions.allowed_functions import signatures
 from pdrisk._sql.expressions.duckdb_arithmetic import (
     as_double,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from pdrisk._model.kinds import DATE, INTERVAL, NOTHING, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.expressions.kinds import DATE, INTERVAL, NOTHING, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._sql.expressions.allowed_functions import FUNCTIONS, has_reason, signatures
 from pdrisk._sql.expressions.duckdb_arithmetic import as_bigint
 from pdrisk._sql.expressions.duckdb_functions import form_of, function

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pdrisk._model.kinds import NOTHING, NUMBER, TEXT
+from pdrisk._model.expressions.kinds import NOTHING, NUMBER, TEXT
 from pdrisk._sql.syntax.pieces import Expression, case, written_constant
 from pdrisk.errors import ParameterError
 

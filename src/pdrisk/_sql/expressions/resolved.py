@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
-from pdrisk._model.nodes import COMPARISONS, Call, Case, Cast, Column, Constant, Node, Noisy, Operation
+from pdrisk._model.expressions.nodes import COMPARISONS, Call, Case, Cast, Column, Constant, Node, Noisy, Operation
 from pdrisk._sql.expressions.allowed_functions import PARTS
 from pdrisk._sql.expressions.duckdb_casts import type_of_cast
 from pdrisk._sql.expressions.duckdb_dates import INTERVALS, interval

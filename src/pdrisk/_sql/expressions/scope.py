@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pdrisk._model.nodes import Node
+from pdrisk._model.expressions.nodes import Node
 from pdrisk._sql.syntax.pieces import Expression
 
 __all__ = ["Scope"]

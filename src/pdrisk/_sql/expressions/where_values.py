@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from pdrisk._core.days import day_number
-from pdrisk._model.kinds import DATE, TIME
-from pdrisk._model.nodes import Node, Noisy, Operation, below, is_given
+from pdrisk._model.expressions.kinds import DATE, TIME
+from pdrisk._model.expressions.nodes import Node, Noisy, Operation, below, is_given
 from pdrisk._model.where_bounds import Comparison, listed_ends
 from pdrisk._sql.expressions.days import Named, day_of
 from pdrisk._sql.expressions.judged_expressions import dated, numbers_read, text

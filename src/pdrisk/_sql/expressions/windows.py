@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pdrisk._model.kinds import NOTHING, NUMBER
-from pdrisk._model.nodes import Constant, Node, Window
+from pdrisk._model.expressions.kinds import NOTHING, NUMBER
+from pdrisk._model.expressions.nodes import Constant, Node, Window
 from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import Expression
 from pdrisk._sql.syntax.ranges import hull, range_of_sum

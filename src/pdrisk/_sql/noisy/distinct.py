@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below, rebuilt
+from pdrisk._model.expressions.nodes import Call, Column, Constant, Node, Operation, Window, below, rebuilt
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import lowered

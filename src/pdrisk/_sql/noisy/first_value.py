@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pdrisk._model.nodes import Call, Constant, Operation, conjuncts
+from pdrisk._model.expressions.nodes import Call, Constant, Operation, conjuncts
 from pdrisk._sql.noisy.grouping_sets import folded
 from pdrisk._sql.noisy.layers import Layered
 from pdrisk._sql.noisy.noisy_from import aggregates

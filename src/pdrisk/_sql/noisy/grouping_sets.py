@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from pdrisk._model.expressions.nodes import Call, Column, Constant, Node, Operation, below, rebuilt
 from pdrisk._model.groups.keys import columns_of_frame
-from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, below, rebuilt
 from pdrisk._model.plain import plain_key
 from pdrisk._model.query import Query
 from pdrisk._sql.noisy.distinct import OCCURS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pdrisk._model.nodes import Call, Column, Node, Operation, Window, below, rebuilt
+from pdrisk._model.expressions.nodes import Call, Column, Node, Operation, Window, below, rebuilt
 from pdrisk._sql.expressions.windows import MAP_OF_COUNTS
 from pdrisk._sql.noisy.grouping_sets import folded, grouped_item, ordered
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from pdrisk._model.nodes import Call, Constant, Window, below
+from pdrisk._model.expressions.nodes import Call, Constant, Window, below
 from pdrisk._sql.expressions.judged_expressions import text, truth
 from pdrisk._sql.expressions.scope import Scope
 from pdrisk._sql.expressions.windows import MAP_OF_COUNTS

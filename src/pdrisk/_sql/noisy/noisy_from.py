@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from pdrisk._model.nodes import Call, Node, below
+from pdrisk._model.expressions.nodes import Call, Node, below
 from pdrisk._sql.expressions.windows import AGGREGATED
 from pdrisk._sql.noisy.histograms import HISTOGRAM
 from pdrisk._sql.relations.from_clause import Ctes, seen_by

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pdrisk._model.nearest import unknown_column
-from pdrisk._model.nodes import Call, Column, Constant, Node, Window, below
+from pdrisk._model.expressions.nearest import unknown_column
+from pdrisk._model.expressions.nodes import Call, Column, Constant, Node, Window, below
 from pdrisk._sql.expressions.judged_expressions import text, truth
 from pdrisk._sql.expressions.windows import AGGREGATED, aggregated
 from pdrisk._sql.noisy.uncut import arithmetic, shown_column

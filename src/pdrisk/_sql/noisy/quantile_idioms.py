@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from pdrisk._model.nodes import Call, Case, Constant, Node, Window, below
+from pdrisk._model.expressions.nodes import Call, Case, Constant, Node, Window, below
 from pdrisk._sql.expressions.windows import is_place
 from pdrisk._sql.noisy.layers import Layered
 from pdrisk._sql.relations.from_clause import Ctes, is_free

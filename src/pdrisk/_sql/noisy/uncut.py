@@ -14,8 +14,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
-from pdrisk._model.kinds import NOTHING, NUMBER
-from pdrisk._model.nodes import Cast, Constant, Node, Operation
+from pdrisk._model.expressions.kinds import NOTHING, NUMBER
+from pdrisk._model.expressions.nodes import Cast, Constant, Node, Operation
 from pdrisk._sql.expressions.duckdb_arithmetic import as_double
 from pdrisk._sql.expressions.duckdb_casts import type_of_cast
 from pdrisk._sql.expressions.duckdb_functions import ranged

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
-from pdrisk._model.nodes import Call, Cast, Column, Constant, Node, Operation, below
+from pdrisk._model.expressions.nodes import Call, Cast, Column, Constant, Node, Operation, below
 from pdrisk._sql.noisy.distinct import rewritten
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES, WEIGHTED_QUANTILE
 from pdrisk._sql.syntax.tree import Select, Star

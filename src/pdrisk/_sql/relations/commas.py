@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from pdrisk._model.nodes import Column, Node, Operation, below
+from pdrisk._model.expressions.nodes import Column, Node, Operation, below
 from pdrisk._sql.relations.joins import joined
 from pdrisk._sql.relations.row_scope import Relation
 from pdrisk._sql.syntax.pieces import lowered

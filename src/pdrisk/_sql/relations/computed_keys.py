@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from pdrisk._model.nodes import Node
+from pdrisk._model.expressions.nodes import Node
 from pdrisk._relations.pruned import columns_named
 from pdrisk._sql.expressions.where_values import MOST, Limit, limit_of
 from pdrisk._sql.relations.group_keys import Grouping, PublicKeys, key_relation, typed_key

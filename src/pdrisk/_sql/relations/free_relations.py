@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from pdrisk._model.kinds import NUMBER
-from pdrisk._model.nodes import Cast, Constant, Node
+from pdrisk._model.expressions.kinds import NUMBER
+from pdrisk._model.expressions.nodes import Cast, Constant, Node
 from pdrisk._relations.plan import OneRow, Selection, United
 from pdrisk._sql.relations.group_by_person import aggregates_rows
 from pdrisk._sql.relations.row_numbers import has_windows

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pdrisk._model.nearest import did_you_mean
-from pdrisk._model.nodes import Column, Constant, Node, implied
+from pdrisk._model.expressions.nearest import did_you_mean
+from pdrisk._model.expressions.nodes import Column, Constant, Node, implied
 from pdrisk._sql.relations.commas import crossed, listed_by_comma
 from pdrisk._sql.relations.free_relations import is_answered_first, values_listed, written_into
 from pdrisk._sql.relations.group_by_person import aggregates_rows, by_person, grouped_by_person

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
-from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below, mapped
+from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.expressions.nodes import Call, Column, Constant, Node, Operation, Window, below, mapped
 from pdrisk._relations.owners import Owners
 from pdrisk._relations.plan import Aggregated, PerPerson
 from pdrisk._sql.expressions.judged_expressions import text, truth

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._model.asked_groups import Source
+from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED, kind_of_value, kind_phrase
+from pdrisk._model.expressions.nearest import did_you_mean
+from pdrisk._model.expressions.nodes import Node
+from pdrisk._model.expressions.operands import comparable
 from pdrisk._model.groups.calendar_keys import calendar_key
 from pdrisk._model.groups.keys import Key, are_categories, are_observed, key_tuples, take_categories, undeclared_keys
 from pdrisk._model.groups.private_keys import are_private
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, ZONED, kind_of_value, kind_phrase
-from pdrisk._model.nearest import did_you_mean
-from pdrisk._model.nodes import Node
-from pdrisk._model.operands import comparable
 from pdrisk._model.plain import check_encodable, plain_key
 from pdrisk._sql.expressions.days import begins_months
 from pdrisk._sql.expressions.where_values import Limit, limit_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pdrisk._model.nodes import Node
+from pdrisk._model.expressions.nodes import Node
 from pdrisk._relations.owners import Owners
 from pdrisk._sql.relations.row_scope import Condition, Relation
 from pdrisk._sql.relations.written_out import node_of

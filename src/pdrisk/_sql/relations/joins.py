@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from pdrisk._model.nodes import Column, Node, Operation, below, implied
+from pdrisk._model.expressions.nodes import Column, Node, Operation, below, implied
 from pdrisk._relations.owners import PUBLIC
 from pdrisk._relations.plan import Joined
 from pdrisk._sql.relations.joined_owners import JoinedOn, joined_owners, owners_key, word_of

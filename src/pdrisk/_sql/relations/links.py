@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from pdrisk._model.nodes import Column
+from pdrisk._model.expressions.nodes import Column
 from pdrisk._relations.owners import PUBLIC
 from pdrisk._relations.plan import Joined
 from pdrisk._sql.relations.joined_owners import owners_key

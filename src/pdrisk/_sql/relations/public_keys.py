@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pdrisk._model.nodes import Column, Constant, Node, Noisy, Operation, below, implied, mapped
+from pdrisk._model.expressions.nodes import Column, Constant, Node, Noisy, Operation, below, implied, mapped
 from pdrisk._relations.plan import Joined, Selection
 from pdrisk._relations.pruned import columns_named
 from pdrisk._sql.syntax.pieces import INTEGERS, Expression

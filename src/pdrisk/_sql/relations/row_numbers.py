@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
-from pdrisk._model.nodes import Column, Constant, Node, Window, below, conjuncts, is_given, mapped
+from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.expressions.nodes import Column, Constant, Node, Window, below, conjuncts, is_given, mapped
 from pdrisk._relations.owners import Owners
 from pdrisk._relations.plan import Numbered, Windowed
 from pdrisk._relations.pruned import columns_named

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from pdrisk._model.declared.missing_codes import Asked, asked_for_code
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME
-from pdrisk._model.nearest import unknown_column
-from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, below, in_days, is_given
+from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT, TIME
+from pdrisk._model.expressions.nearest import unknown_column
+from pdrisk._model.expressions.nodes import Call, Column, Constant, Node, Operation, below, in_days, is_given
 from pdrisk._model.where_bounds import Comparison, narrowed
 from pdrisk._relations.owners import Owners
 from pdrisk._sql.expressions.allowed_functions import check_clock

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from pdrisk._model.nodes import ORDERINGS, Call, Case, Cast, Column, Constant, Node, Operation
+from pdrisk._model.expressions.nodes import ORDERINGS, Call, Case, Cast, Column, Constant, Node, Operation
 from pdrisk._relations.pruned import columns_named
 from pdrisk.errors import ParameterError
 

@@ -8,8 +8,8 @@ from functools import reduce
 from typing import Any
 
 from pdrisk._model.declared.declarations import Declarations
-from pdrisk._model.kinds import NUMBER, TEXT
-from pdrisk._model.nodes import Cast, Column, Node
+from pdrisk._model.expressions.kinds import NUMBER, TEXT
+from pdrisk._model.expressions.nodes import Cast, Column, Node
 from pdrisk._relations.owners import PUBLIC, Owners
 from pdrisk._relations.plan import Selection, United
 from pdrisk._sql.relations.joined_owners import owners_key

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from pdrisk._core.universe import Universe
 from pdrisk._model.declared.declarations import Declaration, Declarations
-from pdrisk._model.kinds import TEXT
-from pdrisk._model.nodes import Column, Node
+from pdrisk._model.expressions.kinds import TEXT
+from pdrisk._model.expressions.nodes import Column, Node
 from pdrisk._relations.owners import Owners
 from pdrisk._relations.plan import Selection
 from pdrisk._relations.pruned import columns_named

@@ -10,9 +10,9 @@ from pdrisk._core.statistics import WholeStatistic
 from pdrisk._core.universe import Days, Universe
 from pdrisk._model.arguments import universe
 from pdrisk._model.asked_groups import Source
-from pdrisk._model.kinds import DATE, NUMBER, TIME, kind_within
-from pdrisk._model.nearest import unknown_column
-from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below, in_days
+from pdrisk._model.expressions.kinds import DATE, NUMBER, TIME, kind_within
+from pdrisk._model.expressions.nearest import unknown_column
+from pdrisk._model.expressions.nodes import Call, Column, Constant, Node, Operation, Window, below, in_days
 from pdrisk._model.query import UNIT
 from pdrisk._sql.expressions.judged_expressions import text
 from pdrisk._sql.noisy.noisy_scope import Computed, column_of

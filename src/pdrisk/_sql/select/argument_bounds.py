@@ -8,9 +8,9 @@ from typing import Final
 
 from pdrisk._core.universe import Days, Universe
 from pdrisk._model.asked_groups import Source
-from pdrisk._model.kinds import NUMBER, TIME, TRUTH
+from pdrisk._model.expressions.kinds import NUMBER, TIME, TRUTH
+from pdrisk._model.expressions.nodes import Call, Cast, Column, Node
 from pdrisk._model.missing_arguments import missing_argument
-from pdrisk._model.nodes import Call, Cast, Column, Node
 from pdrisk._model.query import UNIT, written
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading

@@ -11,7 +11,7 @@ import pandas as pd
 
 from pdrisk._guard import guarded
 from pdrisk._model.asked_groups import Groups
-from pdrisk._model.nodes import Column, Node
+from pdrisk._model.expressions.nodes import Column, Node
 from pdrisk._model.query import Query
 from pdrisk._model.unit import People
 from pdrisk._relations.owners import Owners

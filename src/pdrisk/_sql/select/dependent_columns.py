@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pdrisk._model.nodes import Call, Column, Node, below, rebuilt
+from pdrisk._model.expressions.nodes import Call, Column, Node, below, rebuilt
 from pdrisk._sql.expressions.resolved import resolved
 from pdrisk._sql.relations.group_by_person import positional
 from pdrisk._sql.relations.public_keys import ListedBy, listed_as

@@ -15,8 +15,8 @@ from typing import Any
 
 from pdrisk._model.answering import answered_by, joined
 from pdrisk._model.arguments import epsilon
+from pdrisk._model.expressions.nodes import Column, Node, Window, below
 from pdrisk._model.groups.private_keys import judged_groups_shown, share_of_values
-from pdrisk._model.nodes import Column, Node, Window, below
 from pdrisk._model.query import Line, Query
 from pdrisk._model.unit import People, checked_rows
 from pdrisk._model.unit_errors import Computed

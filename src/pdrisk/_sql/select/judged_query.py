@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pdrisk._model.kinds import kind_within
+from pdrisk._model.expressions.kinds import kind_within
 from pdrisk._model.query import Query
 from pdrisk._sql.noisy.layers import NOISY, Layer
 from pdrisk._sql.relations.group_keys import Grouping

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from pdrisk._model.nearest import did_you_mean, unknown_column
-from pdrisk._model.nodes import Column, below
+from pdrisk._model.expressions.nearest import did_you_mean, unknown_column
+from pdrisk._model.expressions.nodes import Column, below
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import From, Join, Select, Subquery, Table, nodes_of, within
 from pdrisk._sql.tables.server_sources import SourcesElsewhere

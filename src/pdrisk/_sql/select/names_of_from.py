@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pdrisk._model.nodes import Column, below
+from pdrisk._model.expressions.nodes import Column, below
 from pdrisk._sql.noisy.noisy_from import inner_of, leaves
 from pdrisk._sql.relations.from_clause import Ctes, seen_by
 from pdrisk._sql.select.known_names import columns_at

@@ -10,8 +10,8 @@ from pdrisk._core.order import Max, Min
 from pdrisk._core.statistics import Count, Distinct
 from pdrisk._core.universe import Days
 from pdrisk._model.asked_groups import Groups
-from pdrisk._model.kinds import NO_DATE
-from pdrisk._model.nearest import unknown_column
+from pdrisk._model.expressions.kinds import NO_DATE
+from pdrisk._model.expressions.nearest import unknown_column
 from pdrisk._model.query import Line
 from pdrisk._model.unit import MOST_ROWS, ONE, People, Unit, checked_columns, checked_rows, judged_unit
 from pdrisk._model.unit_errors import (

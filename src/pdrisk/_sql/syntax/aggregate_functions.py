@@ -30,8 +30,8 @@ from pdrisk._model.arguments import (
     universe,
 )
 from pdrisk._model.asked_groups import Source
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, number_advice
-from pdrisk._model.nodes import Call, Cast, Constant, Node, Noisy, Operation, below
+from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT, TIME, TRUTH, number_advice
+from pdrisk._model.expressions.nodes import Call, Cast, Constant, Node, Noisy, Operation, below
 from pdrisk._model.plain import are_dates
 from pdrisk._model.weights import interval_of_weights
 from pdrisk._sql.syntax.pieces import RANGED, Expression

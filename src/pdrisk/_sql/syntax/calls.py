@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from pdrisk._model.nodes import ARITHMETIC, SIGNS, Call, Constant, Node, Operation
+from pdrisk._model.expressions.nodes import ARITHMETIC, SIGNS, Call, Constant, Node, Operation
 from pdrisk._sql.syntax.tree import Order
 from pdrisk.errors import ParameterError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pdrisk._model.nodes import Call, Column, Constant, Node, Operation, Window, below
+from pdrisk._model.expressions.nodes import Call, Column, Constant, Node, Operation, Window, below
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import Select, Star
 from pdrisk.errors import ParameterError

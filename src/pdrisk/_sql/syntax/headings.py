@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 
-from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, LookedUp, Node, Operation, Window
+from pdrisk._model.expressions.nodes import Call, Case, Cast, Column, Constant, LookedUp, Node, Operation, Window
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.pieces import case, lowered, operation, written_constant
 

@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Any
 
 from pdrisk._core.days import day_number
-from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, ZONED
-from pdrisk._model.nodes import MEMBERSHIP, MISSING, Constant, Node
+from pdrisk._model.expressions.kinds import DATE, NOTHING, NUMBER, TEXT, TIME, TRUTH, ZONED
+from pdrisk._model.expressions.nodes import MEMBERSHIP, MISSING, Constant, Node
 from pdrisk._sql.syntax.ranges import ANYTHING, Range
 from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.engines.sql.summary.summary_plan import INFINITY
@@ -77,7 +77,7 @@ class Expression:
     sql : str
         Of a whole number that may be too large for BIGINT: NULL then, and ``wide`` has it.
     kind : str
-        One of `pdrisk._model.kinds`, or the name of another type.
+        One of `pdrisk._model.expressions.kinds`, or the name of another type.
     type : str
         The SQL type where it is known for certain; ``constant`` for a short literal, else "".
     column : str or None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from pdrisk._model.nodes import Column
+from pdrisk._model.expressions.nodes import Column
 from pdrisk.errors import ParameterError
 
 __all__ = [

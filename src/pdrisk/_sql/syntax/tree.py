@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final
 
-from pdrisk._model.nodes import Column, Node
+from pdrisk._model.expressions.nodes import Column, Node
 from pdrisk.errors import ParameterError
 
 __all__ = [

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pdrisk._core.foreign import shown
-from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk._sql.syntax.pieces import lowered, quoted
 from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
 from pdrisk.engines.sql.servers.duckdb_engine import asked

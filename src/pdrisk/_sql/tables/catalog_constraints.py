@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pandas as pd
 
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
-from pdrisk._model.nodes import Column, Node, rebuilt
+from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.expressions.nodes import Column, Node, rebuilt
 from pdrisk._model.rowwise.families import family, of_values
 from pdrisk._sql.syntax.pieces import lowered, quoted
 from pdrisk._sql.tables.catalog import CatalogEntry, found_entry, named_tables, no_table

@@ -11,10 +11,10 @@ from typing import Any
 from pdrisk._core.days import moment
 from pdrisk._core.foreign import own_errors, shown
 from pdrisk._model.declared.declarations import universe_of
+from pdrisk._model.expressions.kinds import DATE, TIME
+from pdrisk._model.expressions.nearest import did_you_mean
+from pdrisk._model.expressions.nodes import conjuncts
 from pdrisk._model.groups.keys import listed_values
-from pdrisk._model.kinds import DATE, TIME
-from pdrisk._model.nearest import did_you_mean
-from pdrisk._model.nodes import conjuncts
 from pdrisk._printing import printable
 from pdrisk._sql.tables.catalog_constraints import (
     ConstrainedTable,

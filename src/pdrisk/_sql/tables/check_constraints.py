@@ -15,8 +15,8 @@ from itertools import chain
 from typing import Final, TypeGuard
 
 from pdrisk._core.days import day_number, moment
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
-from pdrisk._model.nodes import MIRRORED, ORDERINGS, Cast, Column, Constant, Node, Operation
+from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.expressions.nodes import MIRRORED, ORDERINGS, Cast, Column, Constant, Node, Operation
 from pdrisk._model.plain import are_dates, stamp_of
 from pdrisk._sql.syntax.pieces import INTEGERS, LARGEST
 from pdrisk._sql.syntax.tree import Scalar
@@ -31,7 +31,7 @@ FEW: Final = 2**53  # a float holds every whole number up to here
 
 @dataclass(frozen=True, slots=True)
 class CatalogType:
-    """Type of a column: a kind of `pdrisk._model.kinds`, "" for one that is not declared.
+    """Type of a column: a kind of `pdrisk._model.expressions.kinds`, "" for one that is not declared.
 
     Attributes
     ----------

@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._model.kinds import DATE, NUMBER
-from pdrisk._model.nodes import Column, Node
+from pdrisk._model.expressions.kinds import DATE, NUMBER
+from pdrisk._model.expressions.nodes import Column, Node
 from pdrisk._relations.plan import Scan
 from pdrisk._relations.pruned import columns_read, pruned
 from pdrisk._sql.tables.source import Source

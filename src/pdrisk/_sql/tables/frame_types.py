@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pdrisk._model.columns import column_kind
-from pdrisk._model.kinds import MIXED, NUMBER, TEXT, TRUTH
+from pdrisk._model.expressions.columns import column_kind
+from pdrisk._model.expressions.kinds import MIXED, NUMBER, TEXT, TRUTH
 from pdrisk._model.rowwise.families import truths_of
 from pdrisk.engines.numpy.frame import column_values
 

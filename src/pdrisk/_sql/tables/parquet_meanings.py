@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pdrisk._model.kinds import PERIODS_IN_SQL, UNCLEAR
+from pdrisk._model.expressions.kinds import PERIODS_IN_SQL, UNCLEAR
 from pdrisk._sql.syntax.headings import unique
 from pdrisk._sql.syntax.pieces import INTEGERS, lowered, quoted
 from pdrisk.engines.sql.dialects.dialect import BY_RECORD

@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from pdrisk._model.declared.declarations import Declarations
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, ZONED
-from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT, ZONED
+from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk._model.rowwise.families import family, of_values
 from pdrisk._sql.syntax.languages import POSTGRES, SPARK, Language
 from pdrisk._sql.syntax.pieces import lowered, quoted

@@ -15,7 +15,7 @@ from pdrisk._core.universe import Days, Universe
 from pdrisk._model.declared.declarations import Declarations
 from pdrisk._model.declared.known_column import Known
 from pdrisk._model.declared.missing_codes import check_code_kinds
-from pdrisk._model.kinds import TEXT, TIME
+from pdrisk._model.expressions.kinds import TEXT, TIME
 from pdrisk._relations.plan import Relation, Scan
 from pdrisk._sql.syntax.pieces import kind_of_type, lowered
 from pdrisk._sql.syntax.ranges import ANYTHING, Range, range_of

@@ -14,8 +14,8 @@ from pdrisk._core.once import once
 from pdrisk._core.universe import Universe
 from pdrisk._model.declared.declarations import Declarations
 from pdrisk._model.declared.pandera_schema import entries_of, people_of_schema
-from pdrisk._model.kinds import ZONED
-from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.expressions.kinds import ZONED
+from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk._pandas.requests.objects import declared_kinds
 from pdrisk._relations.owners import PUBLIC, ROWS, Owners
 from pdrisk._sql.syntax import private_database as workspace

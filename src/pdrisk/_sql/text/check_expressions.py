@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pdrisk._model.nodes import Cast, Node, Operation
+from pdrisk._model.expressions.nodes import Cast, Node, Operation
 from pdrisk._sql.syntax.languages import POSTGRES
 from pdrisk._sql.text.parse import parsed
 from pdrisk._sql.text.sqlglot_functions import Expression

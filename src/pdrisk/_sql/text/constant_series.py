@@ -6,7 +6,7 @@ import datetime
 from dataclasses import replace
 from typing import Any, Final
 
-from pdrisk._model.nodes import Call, Cast, Column, Constant, Node, Operation, below, rebuilt
+from pdrisk._model.expressions.nodes import Call, Cast, Column, Constant, Node, Operation, below, rebuilt
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import written_constant
 from pdrisk._sql.syntax.tree import MOST_VALUES, Nothing, Select, Star, Subquery, values_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pdrisk._model.kinds import DATE, INTERVAL, NUMBER, TIME, TRUTH, ZONED
+from pdrisk._model.expressions.kinds import DATE, INTERVAL, NUMBER, TIME, TRUTH, ZONED
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import Expression, kind_of_type, quoted
 from pdrisk._sql.text.no_select import DEPTH, too_deep

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window
+from pdrisk._model.expressions.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window
 from pdrisk._sql.expressions.decimals import folded
 from pdrisk._sql.syntax.calls import operation_of, percentile_of, rows_of_frame
 from pdrisk._sql.syntax.literals import (

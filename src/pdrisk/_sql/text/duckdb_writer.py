@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pdrisk._model.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window
+from pdrisk._model.expressions.nodes import Call, Case, Cast, Column, Constant, Node, Operation, Window
 from pdrisk._sql.expressions.allowed_functions import FUNCTIONS
 from pdrisk._sql.expressions.duckdb_casts import type_of_cast
 from pdrisk._sql.expressions.duckdb_dates import INTERVALS, interval

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from pdrisk._model.nodes import Column, Node
+from pdrisk._model.expressions.nodes import Column, Node
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import Beside, File, From, Join, Select, Star, Subquery, Table, Union
 from pdrisk.errors import ParameterError

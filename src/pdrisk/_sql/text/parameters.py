@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from pdrisk._core.foreign import shown
-from pdrisk._model.nodes import Constant
+from pdrisk._model.expressions.nodes import Constant
 from pdrisk._sql.syntax.literals import literal
 from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from pdrisk._model.nodes import Call, Constant, Node
+from pdrisk._model.expressions.nodes import Call, Constant, Node
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.first_rows import first_rows
 from pdrisk._sql.syntax.literals import Json, literal, not_understood, only

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Protocol
 
-from pdrisk._model.nodes import Column, Constant, Node, Noisy, Operation, constants, rebuilt
+from pdrisk._model.expressions.nodes import Column, Constant, Node, Noisy, Operation, constants, rebuilt
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.refusals import correlated
 from pdrisk._sql.syntax.tree import Cte, Join, Scalar, Select, Star, Table, nodes_of, within

@@ -9,7 +9,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final, NoReturn
 
-from pdrisk._model.nodes import Call, Case, Column, Constant, Node, Operation, Window
+from pdrisk._model.expressions.nodes import Call, Case, Column, Constant, Node, Operation, Window
 from pdrisk._sql.expressions.decimals import folded
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.calls import percentile_of, rows_of_frame

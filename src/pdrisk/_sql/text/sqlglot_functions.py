@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from typing import Any, Final, NoReturn
 
-from pdrisk._model.nodes import Call, Cast, Constant, Node, Operation
+from pdrisk._model.expressions.nodes import Call, Cast, Constant, Node, Operation
 from pdrisk._sql.expressions.judged_expressions import TRUNCATED
 from pdrisk._sql.expressions.number_patterns import NUMBER_PATTERN
 from pdrisk._sql.syntax.languages import POSTGRES, Language

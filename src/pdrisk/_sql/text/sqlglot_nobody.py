@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pdrisk._model.nodes import Node
+from pdrisk._model.expressions.nodes import Node
 from pdrisk._sql.syntax.tree import Membership, Select, Subquery
 from pdrisk._sql.text.sqlglot_expressions import Expression
 from pdrisk._sql.text.sqlglot_parse import StatementsOfSqlglot

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
 
-from pdrisk._model.nodes import Call, Cast, Node
+from pdrisk._model.expressions.nodes import Call, Cast, Node
 from pdrisk._sql.syntax.first_rows import first_rows
 from pdrisk._sql.syntax.languages import POSTGRES, Language
 from pdrisk._sql.syntax.literals import literal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from pdrisk._model.nodes import Node, Operation
+from pdrisk._model.expressions.nodes import Node, Operation
 from pdrisk._sql.syntax.tree import Membership
 
 __all__ = ["members_apart"]

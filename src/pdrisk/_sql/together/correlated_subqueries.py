@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final
 
-from pdrisk._model.nodes import Call, Column, Constant, Node, Noisy, Operation, below, conjuncts, rebuilt
+from pdrisk._model.expressions.nodes import Call, Column, Constant, Node, Noisy, Operation, below, conjuncts, rebuilt
 from pdrisk._sql.noisy.noisy_from import aggregates, are_noisy, gives_noisy, leaves
 from pdrisk._sql.noisy.noisy_scope import looks_around
 from pdrisk._sql.relations.from_clause import Ctes, is_by_person, is_free, listed_in, public_table, seen_by

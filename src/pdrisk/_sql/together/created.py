@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import pandas as pd
 
 from pdrisk._answer.explain import explain
-from pdrisk._model.kinds import DATE, NUMBER
+from pdrisk._model.expressions.kinds import DATE, NUMBER
 from pdrisk._model.rowwise.families import family
 from pdrisk._sql.tables.postgres_table import connected, server_of
 from pdrisk._sql.tables.sources import Sources

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
+from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT, TIME, TRUTH
 from pdrisk._sql.noisy.layers import Layer
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.syntax.pieces import TYPES

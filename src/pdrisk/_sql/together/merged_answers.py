@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pandas as pd
 
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._core.risks.gaussian_dp import root, squared
 from pdrisk._model.declared.attributes import PUBLIC_ROWS
 from pdrisk._sql.noisy.ends import has_ends

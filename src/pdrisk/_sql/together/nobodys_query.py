@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._model.kinds import ZONED
+from pdrisk._model.expressions.kinds import ZONED
 from pdrisk._sql.relations.from_clause import public_table
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.headings import unique

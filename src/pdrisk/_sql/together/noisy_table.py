@@ -9,12 +9,13 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer import CLIP
-from pdrisk._answer.curator import Curator
-from pdrisk._answer.releasing import Released, Results
+from pdrisk._answer.answers.answer import CLIP
+from pdrisk._answer.answers.curator import Curator
+from pdrisk._answer.answers.released import Released
+from pdrisk._answer.releasing import Results
 from pdrisk._answer.tables.measured_tables import measured_columns
 from pdrisk._core.summary import FloatArray
-from pdrisk._model.kinds import DATE
+from pdrisk._model.expressions.kinds import DATE
 from pdrisk._sql.expressions.windows import MAPS
 from pdrisk._sql.noisy.ends import ends_of_items, has_ends
 from pdrisk._sql.noisy.grouping_sets import with_nulls

@@ -17,7 +17,7 @@ from pdrisk._core.universe import Universe
 from pdrisk._ledger import ledger_for
 from pdrisk._ledger.rules.policy import Policy
 from pdrisk._mechanisms import ClippedSums
-from pdrisk._model.kinds import NUMBER, TIME, kind_within
+from pdrisk._model.expressions.kinds import NUMBER, TIME, kind_within
 from pdrisk._model.query import Query
 from pdrisk._model.unit import ONE_RECORD
 from pdrisk._pandas.plans.plan_tables import MOST_RECORDS, PlannedTable

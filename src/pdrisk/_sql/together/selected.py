@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pdrisk._caller_frame import caller
-from pdrisk._model.nodes import Noisy, Operation, below
+from pdrisk._model.expressions.nodes import Noisy, Operation, below
 from pdrisk._sql.expressions.windows import SUMS
 from pdrisk._sql.noisy.layers import Layer
 from pdrisk._sql.noisy.uncut import is_noisy

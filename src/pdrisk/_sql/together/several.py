@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from pdrisk._answer.answer import Answer
+from pdrisk._answer.answers.answer import Answer
 from pdrisk._guard import guarded
 from pdrisk._ledger.rules.limits import share_of
 from pdrisk._model.arguments import epsilon
 from pdrisk._model.asked_margins import can_have_margins, with_margins
+from pdrisk._model.expressions.kinds import NOTHING
+from pdrisk._model.expressions.nodes import Constant
 from pdrisk._model.groups.private_keys import are_private, checked_delta
-from pdrisk._model.kinds import NOTHING
 from pdrisk._model.margins import MarginsAsked
-from pdrisk._model.nodes import Constant
 from pdrisk._sql.noisy.grouping_sets import keys_of_part
 from pdrisk._sql.noisy.layers import NOISY, Layer, Layered, layer_over
 from pdrisk._sql.select.judge import public_layers

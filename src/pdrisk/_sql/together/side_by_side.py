@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from pdrisk._model.nodes import Column, Operation
+from pdrisk._model.expressions.nodes import Column, Operation
 from pdrisk._sql.expressions.judged_expressions import text, truth
 from pdrisk._sql.noisy.layers import NOISY, Layer, Layered, Over, layer_over
 from pdrisk._sql.noisy.noisy_from import inner_of

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.margins.components import Axes, product
-from pdrisk._model.kinds import NUMBER
+from pdrisk._model.expressions.kinds import NUMBER
 from pdrisk._sql.noisy.layers import NOISY, Layer
 from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.syntax import private_database as workspace

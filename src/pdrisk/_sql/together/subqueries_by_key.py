@@ -7,7 +7,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from pdrisk._model.nodes import Call, Case, Column, Constant, LookedUp, Node, Operation, below, conjuncts, rebuilt
+from pdrisk._model.expressions.nodes import (
+    Call,
+    Case,
+    Column,
+    Constant,
+    LookedUp,
+    Node,
+    Operation,
+    below,
+    conjuncts,
+    rebuilt,
+)
 from pdrisk._sql.relations.rows_of_nobody import is_missing
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.headings import heading, unique

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from pdrisk._guard import guarded
-from pdrisk._model.columns import ROWS, UNREAD
+from pdrisk._model.expressions.columns import ROWS, UNREAD
 from pdrisk._model.query import Query
 from pdrisk._model.rowwise import EXPRESSION, Fitted, fitting, is_mask, is_of_polars
 from pdrisk._model.unit import Secret

@@ -17,9 +17,9 @@ from pdrisk._core.statistics import Distinct
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Days, Rectangle, Universe
 from pdrisk._guard import guarded
+from pdrisk._model.expressions.kinds import DATE, NUMBER
 from pdrisk._model.groups.frame_keys import key_codes, key_index, observed_keys
 from pdrisk._model.groups.keys import Key
-from pdrisk._model.kinds import DATE, NUMBER
 from pdrisk._model.query import Line, Query
 from pdrisk._model.rowwise import RowwiseFilter
 from pdrisk._model.rowwise.families import dense, family, holds_objects, missing_of, numbers_of, texts_of

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._guard import guarded
-from pdrisk._model.nodes import Node, constants
+from pdrisk._model.expressions.nodes import Node, constants
 from pdrisk._model.rowwise import RowwiseFilter, fitting
 from pdrisk._model.rowwise.decide import holds
 from pdrisk._model.rowwise.families import categories_of, dense, has_categories

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from pdrisk._model.kinds import NOTHING, NUMBER, ZONED
-from pdrisk._model.nodes import Operation
+from pdrisk._model.expressions.kinds import NOTHING, NUMBER, ZONED
+from pdrisk._model.expressions.nodes import Operation
 from pdrisk.engines.sql.compiler.casts import cast
 from pdrisk.engines.sql.compiler.comparisons import without_nan
 from pdrisk.engines.sql.compiler.computing import SPANS, arithmetic

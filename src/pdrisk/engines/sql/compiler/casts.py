@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from pdrisk._model.kinds import DATE, NUMBER, TEXT
+from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT
 from pdrisk._model.rowwise.families import UNITS
 from pdrisk.engines.sql.compiler.comparisons import is_present
 from pdrisk.engines.sql.compiler.numbers import nearest, rounded

@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from pdrisk._model.kinds import NUMBER, TEXT
-from pdrisk._model.nodes import MIRRORED
+from pdrisk._model.expressions.kinds import NUMBER, TEXT
+from pdrisk._model.expressions.nodes import MIRRORED
 from pdrisk._model.rowwise.families import as_number, is_in
 from pdrisk.engines.sql.compiler.values import (
     BIGINT,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import NoReturn
 
-from pdrisk._model.nodes import Node, Operation
+from pdrisk._model.expressions.nodes import Node, Operation
 from pdrisk._model.rowwise.builder import text_of
 from pdrisk._model.rowwise.decide import folded
 from pdrisk.engines.sql.compiler.values import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
-from pdrisk._model.nodes import Cast, Constant, Node, Operation
+from pdrisk._model.expressions.nodes import Cast, Constant, Node, Operation
 from pdrisk.engines.sql.compiler.values import has_column
 
 __all__ = ["plain", "with_lists"]

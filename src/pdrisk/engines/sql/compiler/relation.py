@@ -12,8 +12,8 @@ from functools import singledispatchmethod
 from itertools import count
 from typing import Protocol
 
-from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT
-from pdrisk._model.nodes import Column, Node
+from pdrisk._model.expressions.kinds import DATE, NOTHING, NUMBER, TEXT
+from pdrisk._model.expressions.nodes import Column, Node
 from pdrisk._relations.plan import (
     Aggregated,
     Joined,

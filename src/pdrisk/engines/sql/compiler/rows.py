@@ -16,8 +16,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from pdrisk._model.kinds import DATE, DURATION, INTERVAL, NOTHING, NUMBER, TEXT, ZONED
-from pdrisk._model.nodes import (
+from pdrisk._model.expressions.kinds import DATE, DURATION, INTERVAL, NOTHING, NUMBER, TEXT, ZONED
+from pdrisk._model.expressions.nodes import (
     CONDITIONS,
     LOGIC,
     MEMBERSHIP,

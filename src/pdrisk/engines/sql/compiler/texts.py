@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from pdrisk._model.kinds import NUMBER, TEXT
+from pdrisk._model.expressions.kinds import NUMBER, TEXT
 from pdrisk.engines.sql.compiler.refusals import refuse
 from pdrisk.engines.sql.compiler.values import Value, checked
 from pdrisk.engines.sql.dialects.dialect import Dialect

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NoReturn, cast
 
-from pdrisk._model.kinds import DATE, DURATION, NUMBER, TEXT
+from pdrisk._model.expressions.kinds import DATE, DURATION, NUMBER, TEXT
 from pdrisk._model.rowwise.families import UNITS
 from pdrisk.engines.sql.compiler.calendar import beginning_of, days_since, part_of
 from pdrisk.engines.sql.compiler.refusals import refuse

@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TEXT, TRUTH, ZONED
-from pdrisk._model.nodes import Column, Node, Rank, below
+from pdrisk._model.expressions.kinds import DATE, NOTHING, NUMBER, TEXT, TRUTH, ZONED
+from pdrisk._model.expressions.nodes import Column, Node, Rank, below
 from pdrisk._model.rowwise.families import UNITS
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.errors import ParameterError

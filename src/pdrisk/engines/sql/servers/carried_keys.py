@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._model.asked_groups import Groups
+from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT, ZONED
 from pdrisk._model.groups.calendar_keys import calendar_key
-from pdrisk._model.kinds import DATE, NUMBER, TEXT, ZONED
 from pdrisk._model.rowwise.families import UNITS, as_number
 from pdrisk.engines.sql.compiler.rows import RowSQL
 from pdrisk.engines.sql.compiler.values import Value

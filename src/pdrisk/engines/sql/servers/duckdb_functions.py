@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pdrisk._model.kinds import DATE, DURATION, NUMBER, TEXT, TIME, TRUTH, ZONED
+from pdrisk._model.expressions.kinds import DATE, DURATION, NUMBER, TEXT, TIME, TRUTH, ZONED
 from pdrisk._model.rowwise.families import UNITS
 from pdrisk.engines.sql.compiler.casts import GRAMMARS, ends_of
 from pdrisk.engines.sql.compiler.comparisons import without_nan

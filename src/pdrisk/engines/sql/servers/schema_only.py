@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
 from pdrisk._core.foreign import shown
-from pdrisk._model.nearest import did_you_mean
+from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk.engines.sql.compiler.values import StoredColumn
 from pdrisk.engines.sql.dialects.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.servers.duckdb_types import stored_columns

@@ -13,9 +13,9 @@ from pdrisk._core.summary import Needs, Summary
 from pdrisk._core.universe import Days
 from pdrisk._guard import guarded
 from pdrisk._model.asked_groups import Groups
+from pdrisk._model.expressions.kinds import NUMBER
+from pdrisk._model.expressions.nodes import Column, in_days
 from pdrisk._model.groups.frame_keys import key_index
-from pdrisk._model.kinds import NUMBER
-from pdrisk._model.nodes import Column, in_days
 from pdrisk._model.query import Query
 from pdrisk._model.rowwise import is_mask
 from pdrisk._model.unit import Secret

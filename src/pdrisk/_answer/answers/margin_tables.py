@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._answer.answers.noisy import NoisyAnswers
 from pdrisk._answer.arithmetic.measured import Measurements
-from pdrisk._answer.noisy import NoisyAnswers
 from pdrisk._core.margins.components import Axes, margin, product
 from pdrisk._core.margins.least_squares import MeasuredMargins
 from pdrisk._core.margins.nonnegative import on_simplex

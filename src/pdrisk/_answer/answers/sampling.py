@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from pdrisk._answer.noisy import NoisyAnswers
+from pdrisk._answer.answers.noisy import NoisyAnswers
 from pdrisk._caller_frame import caller
 from pdrisk._core.replaced import OfSize
 from pdrisk._core.risks.simple_random_sample import expected_mean, expected_mean_by_spread, expected_total

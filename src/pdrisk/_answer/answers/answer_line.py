@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pdrisk._answer import formatting
-from pdrisk._answer.noisy import NoisyAnswers
+from pdrisk._answer.answers import formatting
+from pdrisk._answer.answers.noisy import NoisyAnswers
 from pdrisk._core.days import written_day
 from pdrisk._core.risks.risk import Risk
 from pdrisk._core.surveys.weighted import OF_ANYTHING, WEIGHTED
 from pdrisk._core.universe import Rectangle
-from pdrisk._model.kinds import NUMBER, TIME, kind_within
+from pdrisk._model.expressions.kinds import NUMBER, TIME, kind_within
 from pdrisk._model.plain import plain_label
 from pdrisk._model.query import Query
 from pdrisk._printing import printable

@@ -74,7 +74,7 @@ def canvas(height: float, title: str = "") -> Figure:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-        from pdrisk._answer.notebook_figure import NotebookFigure
+        from pdrisk._pictures.notebook_figure import NotebookFigure
     except ModuleNotFoundError:
         raise _no_matplotlib() from None
     layout = ConstrainedLayoutEngine(w_pad=EDGE, h_pad=EDGE, wspace=0, hspace=0)

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from pdrisk._answer.curator import Curator
+from pdrisk._answer.answers.curator import Curator
 from pdrisk._core.contributions import Contributions, ExtremeContributions, PersonRecords
 from pdrisk._core.people import local_sensitivity, top_of_groups, world_range
 from pdrisk._core.risks.risk import risks_in_data

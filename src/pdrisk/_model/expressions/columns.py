@@ -9,8 +9,20 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._guard import from_handler
-from pdrisk._model.kinds import CATEGORIES, COMPLEX, DATE, DURATION, MIXED, NOTHING, NUMBER, TEXT, TIME, TRUTH, ZONED
-from pdrisk._model.nearest import unknown_column
+from pdrisk._model.expressions.kinds import (
+    CATEGORIES,
+    COMPLEX,
+    DATE,
+    DURATION,
+    MIXED,
+    NOTHING,
+    NUMBER,
+    TEXT,
+    TIME,
+    TRUTH,
+    ZONED,
+)
+from pdrisk._model.expressions.nearest import unknown_column
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = [

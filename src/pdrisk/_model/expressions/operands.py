@@ -6,8 +6,8 @@ differ: in pandas truth values are numbers, and SQL's NULL, which has no type of
 
 from __future__ import annotations
 
-from pdrisk._model.kinds import DATE, NOTHING, NUMBER, TIME, TRUTH
-from pdrisk._model.nodes import ARITHMETIC, LOGIC, SIGNS
+from pdrisk._model.expressions.kinds import DATE, NOTHING, NUMBER, TIME, TRUTH
+from pdrisk._model.expressions.nodes import ARITHMETIC, LOGIC, SIGNS
 
 __all__ = ["comparable", "compares_as", "gives", "no_arithmetic", "takes"]
 

@@ -18,9 +18,9 @@ from pdrisk._core.risks.gaussian_dp import mu_of_pure, promised, root, squared, 
 from pdrisk._core.risks.risk import Risk, belief, success_bound
 from pdrisk._core.summary import FloatArray
 from pdrisk._mechanisms import Drawn, Mechanism
-from pdrisk._mechanisms.base import farther_side
+from pdrisk._mechanisms.contract.base import farther_side
 from pdrisk._mechanisms.partition_selection import PartitionSelection
-from pdrisk._model.kinds import NUMBER, TIME, kind_within
+from pdrisk._model.expressions.kinds import NUMBER, TIME, kind_within
 
 __all__ = ["NoisyAnswers", "withhold"]
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._answer.answer_line import AnswerLine
+from pdrisk._answer.answers.answer_line import AnswerLine
+from pdrisk._answer.answers.curator import Curator
 from pdrisk._answer.arithmetic.measured import MEASURED_COLUMNS
-from pdrisk._answer.curator import Curator
 from pdrisk._core.risks.gaussian_dp import root, squared, success_of
 from pdrisk._core.risks.risk import belief
 from pdrisk._core.statistics import Histogram

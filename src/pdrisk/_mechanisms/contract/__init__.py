@@ -1,0 +1,1 @@
+"""Contract of a mechanism: what it draws, what that costs, and the one place that draws."""

@@ -1,0 +1,1 @@
+"""Pictures: canvas, colours and sizes that all of them share."""
