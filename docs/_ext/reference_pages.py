@@ -21,6 +21,7 @@ from unittest import mock
 
 from docutils import nodes
 
+from pdrisk._answer.answers.described import Described
 from pdrisk._cli import main
 from pdrisk._pandas.requests.option_texts import OPTIONS_DOC
 from pdrisk._pandas.requests.options import DEFAULTS
@@ -94,6 +95,8 @@ def directive(line: str) -> str:
         body = f".. automodule:: {shown}\n   :members:\n"
     elif inspect.isclass(value):
         body = f".. autoclass:: {shown}\n   :members:\n"
+        if issubclass(value, Described):
+            body += "   :inherited-members: Arithmetic\n"  # that is, of those before it
     elif callable(value):
         body = f".. autofunction:: {shown}\n"
     else:
