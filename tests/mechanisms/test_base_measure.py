@@ -11,7 +11,8 @@ from pdrisk._core.lattice import Points
 from pdrisk._core.order import Max, Median, Min, Quantile
 from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.exponential import Exponential
-from pdrisk._mechanisms.exponential.measure import FINE, RATIO, Measure
+from pdrisk._mechanisms.exponential.interval import ExponentialInterval
+from pdrisk._mechanisms.exponential.measure import FINE, OUTER_PARTS, PARTS, RATIO, Measure
 from test_exponential import summarised
 
 UNIVERSES = [
@@ -24,11 +25,13 @@ def places(measure):
     return np.diff(measure.before(np.arange(measure.size + 1)))
 
 
-def by_definition(points, zero):
-    """Weights of all points: shells in equal shares, as much spread evenly, and a third of both for round numbers."""
+def by_definition(points, zero, parts):
+    """Weights of all points: shells in equal shares, an even part, one in the middle, a third of all for round ones."""
     size = points.size
     shell = [Fraction(1, RATIO ** math.floor(math.log(abs(at - zero) + 1, RATIO) + 1e-12)) for at in range(size)]
-    weights = [each + sum(shell) / size for each in shell]
+    even, near, middle = parts
+    whole, half = sum(shell) / near, range(size // 4, size - size // 4)
+    weights = [each + whole * even / size + whole * middle / len(half) * (at in half) for at, each in enumerate(shell)]
     units = [10**k for k in range(1, 9) if 10 <= (size - 1) / 10**k <= 1000]
     even = [[at for at in range(size) if (points.first + at) % unit == 0] for unit in units]
     near = [[at for at in range(size) if abs(at - zero) in range(10 ** (k + 1), 10 ** (k + 2), 10**k)]
@@ -37,43 +40,49 @@ def by_definition(points, zero):
     for kind in kinds:
         for heap in kind:
             for at in heap:
-                weights[at] += sum(shell) * 2 / 3 / len(kinds) / len(kind) / len(heap)
+                weights[at] += whole * sum(parts) / 3 / len(kinds) / len(kind) / len(heap)
     return weights
 
 
 @pytest.mark.parametrize("universe", UNIVERSES, ids=str)
 class TestMeasure:
-    def test_shares_of_round_even_and_near_points(self, universe):
+    @pytest.mark.parametrize("end", [-1, 0, 1])
+    def test_shares_of_round_even_near_and_middle_points(self, universe, end):
         points = Points.between(*universe)
         if points.size > 5000:
             points = Points(points.lo / 1000, points.hi / 1000, 0, True)  # the same with fewer points
-        measure = Measure.of(points)
+        measure = Measure.of(points, end)
         nearest = int(np.argmin(np.abs(points.value(np.arange(points.size)))))
         assert measure.zero == nearest
-        exact = by_definition(points, measure.zero)
+        on_its_side = {-1: nearest <= points.size - 1 - nearest, 0: False, 1: nearest >= points.size - 1 - nearest}
+        assert measure.outer == on_its_side[end]
+        exact = by_definition(points, measure.zero, OUTER_PARTS if measure.outer else PARTS)
         found = places(measure)
         unit = Fraction(int(found.sum())) / sum(exact)
         for own, wanted in zip(found.tolist(), exact, strict=True):
             assert abs(own / unit / wanted - 1) < Fraction(1, 2**FINE * 2)  # of whole numbers
 
-    def test_places_and_points_are_each_others_inverse(self, universe):
-        measure = Measure.of(Points.between(*universe))
+    @pytest.mark.parametrize(("end", "times"), [(-1, 14), (0, 3), (1, 14)])
+    def test_places_and_points_are_each_others_inverse(self, universe, end, times):
+        measure = Measure.of(Points.between(*universe), end)
         found = places(measure)
         assert found.min() == measure.least >= 1 and found.sum() == measure.total < 2**43
-        assert measure.spread == -(-measure.total // measure.least) <= 3 * measure.size
+        assert measure.spread == -(-measure.total // measure.least) <= times * measure.size
         drawn = np.unique(np.append(np.random.default_rng(1).integers(0, measure.total, 5000), [0, measure.total - 1]))
         point = measure.point(drawn)
         assert (measure.before(point) <= drawn).all() and (drawn < measure.before(point + 1)).all()
 
-    def test_runs_of_equal_weights(self, universe):
-        measure = replace(Measure.of(Points.between(*universe)), heaps=())
+    @pytest.mark.parametrize("end", [-1, 0, 1])
+    def test_runs_of_equal_weights(self, universe, end):
+        measure = replace(Measure.of(Points.between(*universe), end), heaps=())
         found = places(measure)
         changes = np.flatnonzero(np.diff(found))
         assert set(changes.tolist()) | set((changes + 1).tolist()) <= set(measure.ends)
         assert len(measure.ends) < 45
 
-    def test_lightest_and_heaviest_points_of_runs(self, universe):
-        measure, draw = Measure.of(Points.between(*universe)), np.random.default_rng(2)
+    @pytest.mark.parametrize("end", [-1, 0, 1])
+    def test_lightest_and_heaviest_points_of_runs(self, universe, end):
+        measure, draw = Measure.of(Points.between(*universe), end), np.random.default_rng(2)
         found, start = places(measure), draw.integers(0, measure.size, 40)
         width = draw.integers(1, np.minimum(measure.size - start, 1000) + 1)
         least, most = measure.lightest_and_heaviest(start, width)
@@ -167,9 +176,10 @@ def test_even_without_a_zero():
     assert places(measure).tolist() == [1] * 7
 
 
-def test_the_widest_bounds_of_whole_numbers():
-    measure = Measure.of(Points.between(-(2.0**31), 2.0**31, True))
-    assert measure.total < 2**45
+@pytest.mark.parametrize("end", [-1, 0, 1])
+def test_the_widest_bounds_of_whole_numbers(end):
+    measure = Measure.of(Points.between(-(2.0**31), 2.0**31, True), end)
+    assert measure.total < 2**47
     assert measure.point(measure.before(np.array([0, measure.zero, measure.size - 1]))).tolist() == [
         0, measure.zero, measure.size - 1,
     ]  # fmt: skip
@@ -184,12 +194,28 @@ def test_bounds_and_step_alone_decide():
 
 
 @pytest.mark.parametrize(
+    ("bounds", "at_low", "at_high"),
+    [((0.0, 100.0), True, False), ((-100.0, 0.0), False, True), ((-100.0, 100.0), True, True),
+     ((-20.0, 80.0), True, False), ((40.0, 80.0), True, False)],
+)  # fmt: skip
+def test_quantiles_near_the_end_on_the_side_of_zero_prefer_the_middle(bounds, at_low, at_high):
+    for q, wanted in [(0.0625, at_low), (0.1, at_low), (0.11, False), (0.5, False), (0.9, at_high), (0.99, at_high)]:
+        mechanism = Exponential(Quantile(q), Universe(*bounds), Fraction(1))
+        assert mechanism.measure.outer == wanted
+        assert not ExponentialInterval(Quantile(q), Universe(*bounds), Fraction(1)).measure.outer
+    for extreme in (Min(), Max(), Min(bounds_reached=True), Quantile(0.0)):
+        assert not Exponential(extreme, Universe(*bounds), Fraction(1)).measure.outer
+
+
+@pytest.mark.parametrize(
     ("statistic", "least", "eps"),
     [
         (Median(whole=True), -40, "1/2"),
         (Median(whole=True), -40, "2"),
         (Quantile(0.8, whole=True), 0, "5"),
         (Quantile(0.2, whole=True), -119, "5"),
+        (Quantile(0.05, whole=True), -40, "2"),
+        (Quantile(0.95, whole=True), -119, "5"),
     ],
     ids=str,
 )
@@ -242,7 +268,7 @@ def test_wide_bounds_cost_little(statistic, q, n, eps, at_most, monkeypatch):
     asked = statistic, q, Universe(0.0, 2.7e6), records, eps
     own = expected_error(*asked)
     Measure.round_ones.cache_clear()
-    monkeypatch.setattr(Measure, "of", classmethod(lambda cls, points: cls(points.size)))
+    monkeypatch.setattr(Measure, "of", classmethod(lambda cls, points, end=0: cls(points.size)))
     even = expected_error(*asked)
     Measure.round_ones.cache_clear()
     assert own < at_most * even
@@ -253,3 +279,14 @@ def test_of_few_records_a_minimum_stays_near_them():
     records = np.random.default_rng(4).lognormal(7.5, 0.8, 40)
     assert expected_error(Min(), 0, Universe(0.0, 20_000.0), records, "1") < 2000
     assert expected_error(Max(), 1, Universe(-20_000.0, 0.0), -records, "1") < 2000
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_outer_quantiles_of_few_records_in_the_middle_are_not_drawn_to_zero(sign, monkeypatch):
+    """Less than 5/eps records lie beyond it: the error as a part of that with the weights of a median."""
+    records = sign * np.random.default_rng(6).normal(400, 30, 100)
+    q = 0.05 if sign > 0 else 0.95
+    asked = Quantile(q), q, Universe(*sorted([0.0, sign * 1000.0])), records, "1"
+    own = expected_error(*asked)
+    monkeypatch.setattr(Exponential, "_end", 0)
+    assert own < 0.6 * expected_error(*asked)

@@ -238,7 +238,13 @@ class Exponential(Mechanism):
         """How much the points weigh before any record is read: round ones alone where the target lies off the end."""
         slopes = slopes_of(self.statistic)
         is_off = not 0 < slopes.a < slopes.b and slopes.above and slopes.below
-        return Measure.round_ones(self.points) if is_off else Measure.of(self.points)
+        return Measure.round_ones(self.points) if is_off else Measure.of(self.points, self._end)
+
+    @property
+    def _end(self) -> int:
+        """The end that a quantile is near to, whose target is moved inwards: -1, or 1; 0 of others."""
+        offset = slopes_of(self.statistic).offset
+        return (offset < 0) - (offset > 0)
 
     @once
     def score(self) -> Score:

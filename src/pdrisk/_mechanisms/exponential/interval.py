@@ -139,6 +139,11 @@ class ExponentialInterval(Exponential):
         return Joint(self._targets[0], self.measure, self.eps)
 
     @property
+    def _end(self) -> int:
+        """0: with the weights of quantiles near an end, which vary more, the ends would lie farther out."""
+        return 0
+
+    @property
     def _reaches(self) -> bool:
         """Whether records are declared to lie at the bound: then they count twice, as far as they may (see `Joint`)."""
         score = slopes_of(self.statistic)

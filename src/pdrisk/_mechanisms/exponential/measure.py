@@ -16,7 +16,8 @@ __all__ = ["Measure"]
 
 ROUND = Fraction(1, 4)  # of the whole weight, at round numbers
 HEAPS = 10, 1000  # steps from one round number to the next that lie between the bounds, at least and at most
-EVEN = Fraction(1, 2)  # of the rest, spread evenly
+PARTS = 5, 5, 0  # of the rest, in tenths: spread evenly, near zero, in the middle half
+OUTER_PARTS = 1, 2, 7  # the same, for quantiles near the end whose half of the points zero lies in
 RATIO = 4  # of the distances from zero at the two ends of a shell, whose points weigh alike
 FINE = 4  # bits of the even part of a weight, at least
 FEWEST = 100  # steps between the bounds, or more, of those that extremes are chosen among; ten times as many at most
@@ -38,6 +39,8 @@ class Measure:
         or i is one of the ends, or lies at a distance of two digits, and zeros, from ``zero``.
     heaps : tuple of int
         Units of round numbers: points with ``first + i`` a multiple of one weigh more.
+    outer : bool
+        Whether the middle half of the points weighs more, and zero less.
 
     Notes
     -----
@@ -45,9 +48,11 @@ class Measure:
     multiples of 10, 100, ... steps, of each of which 10 to 1,000 lie between the bounds, half in equal shares to the
     numbers of steps from ``zero`` that have two digits and one zero, two zeros, ... Half of the rest is spread evenly.
     The others go in equal shares to shells of points on either side of ``zero``: those at a distance d from it with
-    ``4**j <= d + 1 < 4**(j + 1)``, about in proportion to ``1 / (d + 1)``. If others have none, round points have one
-    place each. All this depends on the bounds and the step alone, so that it cancels in ratios of probabilities: see
-    docs/numbers.md.
+    ``4**j <= d + 1 < 4**(j + 1)``, about in proportion to ``1 / (d + 1)``. For a quantile near an end, a tenth of the
+    rest is spread evenly, two tenths go to the shells, and seven to the middle half of the points: with few records,
+    the answer lies between the end and them, where zero should not attract it. If others have none, round points have
+    one place each. All this depends on the bounds, the step and the quantile alone, so that it cancels in ratios of
+    probabilities: see docs/numbers.md.
     """
 
     size: int
@@ -55,14 +60,21 @@ class Measure:
     first: int = 0
     unit: int = 1
     heaps: tuple[int, ...] = ()
+    outer: bool = False
 
     @classmethod
     @lru_cache(maxsize=64)
-    def of(cls, points: Points) -> Measure:
-        """The measure of public points: heavier near 0, or the bound that is nearest to it, and at round numbers."""
+    def of(cls, points: Points, end: int = 0) -> Measure:
+        """The measure of public points: heavier near 0, or the bound that is nearest to it, and at round numbers.
+
+        For a quantile near the lower (``end`` -1) or upper end (1) of the records, if 0 lies in this half of the
+        points, heavier in their middle instead.
+        """
         units = (10**digits for digits in range(1, len(str(points.size))))
         heaps = tuple(unit for unit in units if unit * HEAPS[0] <= points.size - 1 <= unit * HEAPS[1])
-        return cls(points.size, min(max(-points.first, 0), points.size - 1), points.first, heaps=heaps)
+        last = points.size - 1
+        zero = min(max(-points.first, 0), last)
+        return cls(points.size, zero, points.first, heaps=heaps, outer=end != 0 and end * (2 * zero - last) >= 0)
 
     @classmethod
     @lru_cache(maxsize=64)
@@ -197,8 +209,15 @@ def _segments(measure: Measure) -> _Segments:
         nearest, end = end, RATIO * (end + 1) - 1
     first, near = (np.array(each, dtype=np.int64) for each in zip(*below[::-1], *above, strict=True))
     counts = np.diff(np.append(first, size))
-    even = max(1, round(int((counts * near).sum()) * EVEN / (1 - EVEN) / size))
-    weight = near + even
+    even, shells, middle = OUTER_PARTS if measure.outer else PARTS
+    tenth = Fraction(int((counts * near).sum()), shells)
+    weight = near + max(1, round(tenth * even / size))
+    if measure.outer:
+        begin, end = size // 4, size - size // 4
+        starts = np.unique(np.concatenate([first, [begin], [end] if end < size else []])).astype(np.int64)
+        weight = weight[np.searchsorted(first, starts, side="right") - 1]
+        weight[(begin <= starts) & (starts < end)] += round(tenth * middle / (end - begin))
+        first, counts = starts, np.diff(np.append(starts, size))
     if measure.heaps:
         all_heaps = int((counts * weight).sum()) * ROUND / (1 - ROUND)
         heaps = _heaps(measure)
