@@ -156,7 +156,7 @@ def picture(lines: Sequence[Sequence[str]], path: Path) -> None:
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.set_xlabel("error as a multiple of that of the best other library; left of 1 pdrisk is nearer")
-    axes.legend(loc="lower right")
+    axes.legend(loc="upper left")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
