@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, overload
 
-__all__ = ["Groups", "Source"]
+__all__ = ["Groups", "SingleKeys", "Source", "values_at"]
 
 Source = Literal["given", "declared", "where", "data", "categories", "private"]
 
@@ -19,7 +19,7 @@ class Groups:
     Attributes
     ----------
     columns : tuple of hashable
-    keys : tuple of tuple, or None
+    keys : sequence of tuple, or None
         One value for each column, None for missing; None altogether: taken from the data.
     keys_from : {"given", "declared", "data", "categories", "private"}
         ``"categories"``: those of the columns, which are a code book by the caller's word. ``"private"``: those that
@@ -27,7 +27,7 @@ class Groups:
     """
 
     columns: tuple[Hashable, ...]
-    keys: tuple[tuple[Hashable, ...], ...] | None
+    keys: Sequence[tuple[Hashable, ...]] | None
     keys_from: Source
 
     @property
@@ -46,7 +46,7 @@ class Groups:
         if self.keys_from == "data":
             return ()
         listed = () if self.is_private or self.keys is None else self.keys
-        return tuple(column for at, column in enumerate(self.columns) if None not in [key[at] for key in listed])
+        return tuple(column for at, column in enumerate(self.columns) if None not in values_at(listed, at))
 
     @property
     def combinations(self) -> int:
@@ -56,3 +56,48 @@ class Groups:
             return 0
         levels = (len({key[at] for key in listed}) for at in range(len(self.columns)))
         return len(listed) if len(listed) == math.prod(levels) else 0
+
+
+class SingleKeys(Sequence[tuple[Hashable, ...]]):
+    """The keys of one column, equal to a tuple of tuples of one value each.
+
+    A million of such tuples take longer to make, and to forget, than to answer about.
+
+    Attributes
+    ----------
+    values : tuple of hashable
+    """
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Sequence[Hashable]) -> None:
+        self.values = tuple(values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[tuple[Hashable, ...]]:
+        return zip(self.values, strict=True)
+
+    @overload
+    def __getitem__(self, at: int) -> tuple[Hashable, ...]: ...
+    @overload
+    def __getitem__(self, at: slice) -> SingleKeys: ...
+    def __getitem__(self, at: Any) -> Any:
+        return SingleKeys(self.values[at]) if isinstance(at, slice) else (self.values[at],)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, SingleKeys):
+            return self.values == other.values
+        return isinstance(other, tuple) and tuple(self) == other
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+def values_at(keys: Sequence[tuple[Hashable, ...]], place: int) -> Sequence[Hashable]:
+    """The value in one place of each key."""
+    return keys.values if isinstance(keys, SingleKeys) else [key[place] for key in keys]

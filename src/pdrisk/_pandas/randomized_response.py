@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,7 +108,7 @@ def randomized(
     return guarded(answered)
 
 
-def _keys(frame: pd.DataFrame, name: Hashable, keys: object) -> tuple[tuple[Hashable, ...], ...]:
+def _keys(frame: pd.DataFrame, name: Hashable, keys: object) -> Sequence[tuple[Hashable, ...]]:
     if keys is None and column_kind(frame[name]) == TRUTH:
         return (False,), (True,)
     listed = declared(frame, name).keys if keys is None else keys

@@ -161,7 +161,7 @@ class Answer:
     measured: dict[str, Any] | None = None
     sums: bool = False
     shrunk: str | None = None
-    ends: dict[str, str] | None = None
+    ends: dict[str, Any] | None = None
 
     @classmethod
     def of(

@@ -18,9 +18,7 @@ Contract, for whoever computes with answers:
 
 from __future__ import annotations
 
-import base64
 import secrets
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -31,6 +29,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pdrisk._answer.arithmetic.packed_arrays import packed_array, unpacked_array
 from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._mechanisms.laws.law import Law
 
@@ -54,6 +53,8 @@ DRAW: Final = "draw"  # identity of the draw, the line of the answer and the cel
 MOST_NUMBERS: Final = 9  # that a mechanism measures in each cell
 MEASURED_COLUMNS: Final = (DRAW, MEASURED, *(f"{MEASURED}_{at}" for at in range(MOST_NUMBERS)))
 WITHHELD: Final = np.iinfo(np.int64).min  # stands for NaN among integers
+FEW: Final = 2**10  # labels that Python writes in as little time as numpy
+PIECE: Final = 2**14  # labels at a time, whose digits stay in the processor's cache
 
 
 def new_draw() -> str:
@@ -158,30 +159,29 @@ def packed(measurements: Sequence[Measurements | None], digest: str) -> dict[str
         if key not in places:
             places[key] = len(draws)
             kind, plain = each.drawn.dtype.kind, each.cells.size and (each.cells == np.arange(each.cells.size)).all()
-            draws.append(
-                {"draw": each.draw, "kind": kind, "rows": len(each.drawn), "drawn": _text(each.drawn, f"<{kind}8")}
-                | ({} if plain else {"cells": _text(each.cells, "<i8")})
-            )
+            own = {"draw": each.draw, "kind": kind, "rows": len(each.drawn)}
+            own["drawn"] = packed_array(each.drawn, f"<{kind}8")
+            draws.append(own if plain else own | {"cells": packed_array(each.cells, "<i8")})
         lines.append({"of": places[key], **each.law.said})
     return {"digest": digest, "draws": draws, "lines": lines}
 
 
-def packed_ends(low: FloatArray, high: FloatArray, digest: str) -> dict[str, str]:
+def packed_ends(low: FloatArray, high: FloatArray, digest: str) -> dict[str, Any]:
     """Ends of the intervals of a table, row by row, as JSON values, with the digest of its labels."""
-    return {"digest": digest, "low": _text(low, "<f8"), "high": _text(high, "<f8")}
+    return {"digest": digest, "low": packed_array(low, "<f8"), "high": packed_array(high, "<f8")}
 
 
-def unpacked_ends(said: dict[str, str]) -> tuple[FloatArray, FloatArray]:
+def unpacked_ends(said: dict[str, Any]) -> tuple[FloatArray, FloatArray]:
     """The ends from `packed_ends`."""
-    return _array(said["low"], "<f8"), _array(said["high"], "<f8")
+    return unpacked_array(said["low"], "<f8"), unpacked_array(said["high"], "<f8")
 
 
 def unpacked(said: dict[str, Any]) -> list[Measurements | None]:
     """The measurements from `packed`."""
     draws = []
     for each in said["draws"]:
-        drawn = _array(each["drawn"], f"<{each['kind']}8").reshape(each["rows"], -1)
-        cells = _array(each["cells"], "<i8") if "cells" in each else np.arange(drawn.shape[1])
+        drawn = unpacked_array(each["drawn"], f"<{each['kind']}8").reshape(each["rows"], -1)
+        cells = unpacked_array(each["cells"], "<i8") if "cells" in each else np.arange(drawn.shape[1])
         draws.append((drawn, each["draw"], cells))
     found: list[Measurements | None] = []
     for line in said["lines"]:
@@ -193,22 +193,40 @@ def unpacked(said: dict[str, Any]) -> list[Measurements | None]:
     return found
 
 
-def _text(array: NDArray[Any], dtype: str) -> str:
-    packed_bytes = zlib.compress(np.ascontiguousarray(array, dtype=dtype).tobytes(), 1)
-    return base64.b64encode(packed_bytes).decode("ascii")
-
-
-def _array(text: str, dtype: str) -> NDArray[Any]:
-    raw = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=dtype)
-    return raw.astype(raw.dtype.newbyteorder("="))
-
-
 def digest_of(*indexes: pd.Index) -> str:
     """Digest of the labels of a table's rows, in their order, and of its columns where they are labels, too."""
     digest = blake2b(digest_size=16)
     for index in indexes:
         for at in range(index.nlevels):
-            codes, labels = pd.factorize(index.get_level_values(at), use_na_sentinel=False)
-            digest.update("\0".join(map(str, labels.tolist())).encode("utf-8", "surrogatepass"))
-            digest.update(codes.astype("<i8").tobytes())
+            own = index.get_level_values(at)
+            if _are_whole(own) and own.is_monotonic_increasing and own.is_unique:
+                codes, labels = np.arange(len(own)), own
+            else:
+                codes, labels = pd.factorize(own, use_na_sentinel=False)
+            digest.update(_written(labels))
+            digest.update(codes.astype("<i8", copy=False).data)
     return digest.hexdigest()
+
+
+def _are_whole(labels: pd.Index) -> bool:
+    return isinstance(labels.dtype, np.dtype) and labels.dtype.kind in "iu"
+
+
+def _written(labels: pd.Index) -> bytes:
+    """The labels as text, apart by zero bytes."""
+    if len(labels) <= FEW or not _are_whole(labels) or labels.min() < 0:
+        return "\0".join(map(str, labels.tolist())).encode("utf-8", "surrogatepass")
+    largest = int(labels.max())
+    numbers, width = labels.to_numpy(np.uint32 if largest < 2**32 else np.uint64), len(str(largest))
+    pieces = (numbers[start : start + PIECE] for start in range(0, len(numbers), PIECE))
+    return b"".join(_digits(piece, width) for piece in pieces)[:-1]
+
+
+def _digits(numbers: NDArray[Any], width: int) -> bytes:
+    """Whole numbers of at most so many digits, a zero byte behind each."""
+    digits, shown = (np.zeros((len(numbers), width + 1), dtype=kind) for kind in (np.uint8, np.bool_))
+    for at in reversed(range(width)):
+        shown[:, at], tens = numbers > 0, numbers // 10
+        digits[:, at], numbers = numbers - tens * 10 + ord("0"), tens
+    shown[:, width - 1 :] = True
+    return digits[shown].tobytes()

@@ -125,7 +125,7 @@ def follow_from(measured: dict[str, Any] | None) -> bool:
     return bool(drawn) and all(each is not None and form_of(each) is not None for each in drawn)
 
 
-def wide_ends(wide: pd.DataFrame, low: pd.Series, high: pd.Series) -> dict[str, str]:
+def wide_ends(wide: pd.DataFrame, low: pd.Series, high: pd.Series) -> dict[str, Any]:
     """Ends of the intervals of a crosstab for its attrs, of its cells row by row."""
     ends = [each.to_numpy(dtype=np.float64, na_value=np.nan) for each in (low, high)]
     return packed_ends(ends[0], ends[1], digest_of(wide.index, wide.columns))

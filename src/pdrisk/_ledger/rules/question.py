@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -142,7 +142,7 @@ def _ends(universe: Universe) -> tuple[object, object]:
     return lo, hi
 
 
-def _keys(keys: tuple[tuple[Hashable, ...], ...]) -> Any:
+def _keys(keys: Sequence[tuple[Hashable, ...]]) -> Any:
     listed = [[_value(part) for part in key] for key in keys]
     if len(listed) <= LISTED:
         return listed

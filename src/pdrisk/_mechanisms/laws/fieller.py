@@ -67,23 +67,25 @@ def _left_edge(p: FloatArray, q: FloatArray, critical: FloatArray) -> FloatArray
 
 
 def _left_edge_of_piece(p: FloatArray, q: FloatArray, critical: FloatArray) -> FloatArray:
-    total = p + q
+    total, rises = p + q, np.diff(critical)
     m = np.divide(p, total, out=np.zeros(p.shape), where=p > critical[0])
     moving = np.flatnonzero(m > 0)
     at, far, falls = m[moving], p[moving], total[moving]  # z = far - m falls
     for _ in range(STEPS):
         if not len(moving):
             break
-        cell = np.minimum(at * CELLS, CELLS - 1).astype(np.intp)
-        low = critical[cell]
-        rise = critical[cell + 1] - low
-        excess = low + rise * (at * CELLS - cell) - (far - at * falls)
+        place = at * CELLS
+        cell = np.minimum(place, CELLS - 1).astype(np.intp)
+        rise = rises.take(cell)
+        excess = critical.take(cell)
+        excess += rise * (place - cell)
+        excess -= far - at * falls
         slope = rise * CELLS + falls
         step = np.divide(excess, slope, out=np.zeros(at.shape), where=slope > 0)
         at = np.maximum(at - np.maximum(step, 0.0), 0.0)
         m[moving] = at
-        left = at * CELLS < cell  # else it is exact: within a cell the excess is a straight line
-        moving, at, far, falls = (each[left] for each in (moving, at, far, falls))
+        left = np.flatnonzero(at * CELLS < cell)  # else it is exact: within a cell the excess is a straight line
+        moving, at, far, falls = moving.take(left), at.take(left), far.take(left), falls.take(left)
     return m
 
 

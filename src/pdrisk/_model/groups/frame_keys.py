@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from array import array
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -11,8 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._core.foreign import shown
+from pdrisk._model.asked_groups import values_at
 from pdrisk._model.expressions.columns import KINDS, comparable_kind
-from pdrisk._model.expressions.kinds import DATE, NOTHING, TIME, kind_of_value, kind_phrase
+from pdrisk._model.expressions.kinds import DATE, NOTHING, NUMBER, TIME, kind_of_value, kind_phrase
 from pdrisk._model.groups.calendar_keys import calendar_key
 from pdrisk._model.groups.integer_keys import codes_of_integers
 from pdrisk._model.groups.keys import Key, are_categories, key_tuples
@@ -24,7 +26,7 @@ __all__ = ["checked_keys", "key_codes", "key_index", "observed_keys"]
 PIECE = 2**18  # rows looked up at a time
 
 
-def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: object) -> tuple[Key, ...]:
+def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: object) -> Sequence[Key]:
     """The caller's keys as tuples of plain values, one for each column of a frame; missing is None.
 
     Parameters
@@ -49,16 +51,14 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
         levels = plain_keys(keys)
         if kind in (DATE, TIME):
             levels = [calendar_key(level, kind, f"a key of column {column!r}") for level in levels]
-        has_zones = any(hasattr(each, "tzinfo") for each in set(map(type, levels)))
-        zones = [getattr(level, "tzinfo", None) for level in levels] if has_zones else []
-        one_of_each = dict(zip(itertools.zip_longest(map(type, levels), zones), levels, strict=True))
-        for level in one_of_each.values():
+        for level in _one_of_each_kind(levels):
             if level is not None and kind_of_value(level) != kind != NOTHING:
                 raise ColumnTypeError(
                     f"a key of column {column!r} is {kind_phrase(level)}, but the column holds {kind}: "
                     "list keys of the column's own kind."
                 )
-        check_encodable(f"a key of column {shown(column)}", levels)
+        if kind != NUMBER:
+            check_encodable(f"a key of column {shown(column)}", levels)
         _check_distinct(column, series, levels)
         return levels
 
@@ -73,6 +73,16 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
     elif are_categories(given):
         given = {column: _categories(frame[column]) for column in columns}
     return key_tuples(given, columns, typed, by_label)
+
+
+def _one_of_each_kind(levels: list[Hashable]) -> list[Hashable]:
+    """One key of each type and time zone."""
+    kinds = set(map(type, levels))
+    has_zones = any(hasattr(each, "tzinfo") for each in kinds)
+    if len(kinds) == 1 and not has_zones:
+        return levels[-1:]
+    zones = [getattr(level, "tzinfo", None) for level in levels] if has_zones else []
+    return list(dict(zip(itertools.zip_longest(map(type, levels), zones), levels, strict=True)).values())
 
 
 def _categories(series: pd.Series) -> pd.Index:
@@ -122,7 +132,7 @@ def key_codes(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence
     -------
     ndarray of int32, shape (N,)
     """
-    firsts = [key[0] for key in keys]
+    firsts = values_at(keys, 0)
     if len(columns) == 1:
         return _level_codes(frame[columns[0]], firsts)
     found = _level_codes(frame[columns[0]], list(dict.fromkeys(firsts)))
@@ -146,7 +156,7 @@ def _places_of(values: Sequence[Hashable]) -> dict[Hashable, int]:
 
 def key_index(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence[Key]) -> pd.Index:
     """The index of an answer: the keys in their order, named and typed like the columns."""
-    arrays = [_typed([key[i] for key in keys], frame[column].dtype) for i, column in enumerate(columns)]
+    arrays = [_typed(list(values_at(keys, i)), frame[column].dtype) for i, column in enumerate(columns)]
     if len(columns) == 1:
         return arrays[0].rename(columns[0])
     return pd.MultiIndex.from_arrays(arrays, names=list(columns))
@@ -155,14 +165,13 @@ def key_index(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence
 def _level_codes(series: pd.Series, levels: Sequence[Hashable]) -> NDArray[np.int32]:
     """For each row the position of its value among the levels; ``len(levels)`` if it is none of them."""
     none = len(levels)
-    for_missing = levels.index(None) if None in levels else none
     series = series if _is_categorical(series) else _plain_column(series)
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufO":
         index, place = _lookup(levels, series.dtype)
         values = series.to_numpy()
         near = codes_of_integers(index, place, values)
         codes = place[_places(index, values, len(index))] if near is None else near
-        if for_missing != none:
+        if values.dtype.kind not in "iu" and (for_missing := _place_of_missing(levels)) != none:
             codes[series.isna().to_numpy()] = for_missing
         return codes
     if _is_categorical(series):
@@ -171,7 +180,7 @@ def _level_codes(series: pd.Series, levels: Sequence[Hashable]) -> NDArray[np.in
         row_codes, uniques = pd.factorize(series)
     index, place = _lookup(levels, uniques.dtype)
     # Code -1 is missing, and takes the last place.
-    of_unique = np.append(place[_places(index, uniques, len(index))], np.int32(for_missing))
+    of_unique = np.append(place[_places(index, uniques, len(index))], np.int32(_place_of_missing(levels)))
     codes = np.empty(len(series), dtype=np.int32)
     for start in range(0, len(codes), PIECE):
         rows = slice(start, start + PIECE)
@@ -179,14 +188,32 @@ def _level_codes(series: pd.Series, levels: Sequence[Hashable]) -> NDArray[np.in
     return codes
 
 
+def _place_of_missing(levels: Sequence[Hashable]) -> int:
+    return levels.index(None) if None in levels else len(levels)
+
+
 def _lookup(levels: Sequence[Hashable], dtype: Any) -> tuple[pd.Index, NDArray[np.int32]]:
     """The levels that a column of this dtype can hold, in its dtype, with their positions; then that of all others."""
+    if (whole := _whole_numbers(levels, dtype)) is not None:
+        return _index(whole), np.arange(len(levels) + 1, dtype=np.int32)
     place = [at for at, level in enumerate(levels) if level is not None]
     typed = _held([levels[at] for at in place], dtype)
     if typed is None:  # one by one: a fraction is no integer, 2**70 no int64
         place = [at for at in place if _held([levels[at]], dtype) is not None]
         typed = _held([levels[at] for at in place], dtype)
     return _index(typed), np.array([*place, len(levels)], dtype=np.int32)
+
+
+def _whole_numbers(levels: Sequence[Hashable], dtype: Any) -> NDArray[Any] | None:
+    """The levels as an array of this dtype, if it has whole numbers, and can hold all of them."""
+    if not (isinstance(dtype, np.dtype) and dtype.kind in "iu"):
+        return None
+    try:
+        numbers = np.array(array("q", levels))  # type: ignore[type-var]  # which takes nothing but whole numbers
+    except (TypeError, OverflowError):
+        return None
+    typed = numbers.astype(dtype)
+    return typed if (typed == numbers).all() else None
 
 
 def _held(levels: list[Hashable], dtype: Any) -> Any:
@@ -233,6 +260,8 @@ def _typed(values: list[Hashable], dtype: Any) -> pd.Index:
         return pd.Index(pd.Categorical(values, categories=categories, ordered=dtype.ordered))
     if dtype == np.float16:
         dtype = np.dtype(np.float32)  # pandas has no index of half floats
+    if (whole := _whole_numbers(values, dtype)) is not None:
+        return _index(whole)
     held = [value for value in values if value is not None]
     typed = _held(held, dtype)
     unchanged = typed is not None and list(_index(typed)) == held

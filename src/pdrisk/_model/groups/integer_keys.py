@@ -39,12 +39,16 @@ def codes_of_integers(index: pd.Index, place: NDArray[np.int32], values: NDArray
         return None
     table = np.full(span + 1, place[-1])
     table[(index.to_numpy() - least).view(unsigned).astype(np.intp)] = place[:-1]
+    are_codes = bool((table == np.arange(span + 1)).all())  # of keys one after another
     beyond = unsigned.type(min(span, np.iinfo(unsigned).max))
     codes = np.empty(len(values), dtype=np.int32)
     for start in range(0, len(values), PIECE):
         rows = slice(start, start + PIECE)
         distance = np.minimum((values[rows] - least).view(unsigned), beyond)
-        np.take(table, distance.astype(np.intp), out=codes[rows], mode="clip")
+        if are_codes:
+            codes[rows] = distance
+        else:
+            np.take(table, distance.astype(np.intp), out=codes[rows], mode="clip")
     return codes
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pdrisk._core.foreign import shown
+from pdrisk._model.asked_groups import SingleKeys
 from pdrisk._model.missing_arguments import missing_argument
 from pdrisk.errors import ColumnTypeError, ParameterError
 
@@ -50,7 +51,7 @@ def key_tuples(
     names: Sequence[Hashable],
     typed: Callable[[int, Sequence[Any]], Sequence[Hashable]],
     by_name: Callable[[Mapping[Any, object]], Sequence[object] | None],
-) -> tuple[Key, ...]:
+) -> Sequence[Key]:
     """The public list of keys that a caller passed, as tuples with one value for each column or expression.
 
     Parameters
@@ -82,22 +83,23 @@ def key_tuples(
                 f"a frame of keys has one column for each of {', '.join(map(str, names))} and no other, and one row "
                 f"for each key, but this one has {here}."
             )
-        keys = list(zip(*(typed(place, list(own)) for place, own in enumerate(lists)), strict=True))  # type: ignore[call-overload]
+        columns = [typed(place, list(own)) for place, own in enumerate(lists)]  # type: ignore[call-overload]
+        keys = _side_by_side(columns)
     elif isinstance(given, Mapping):
         lists = by_name(given)
         if lists is None:
             raise ParameterError(f"keys must be a dict with one list for each of {', '.join(map(str, names))}.")
         keys = _combined([typed(place, _listed(each)) for place, each in enumerate(lists)])
     elif len(names) == 1:
-        keys = list(zip(typed(0, _listed(given)), strict=True))  # faster than a loop by far
+        keys = SingleKeys(typed(0, _listed(given)))
     else:
-        columns = zip(*(_parts(key, names) for key in _listed(given)), strict=True)
-        keys = list(zip(*(typed(place, column) for place, column in enumerate(columns)), strict=True))
+        parts = zip(*(_parts(key, names) for key in _listed(given)), strict=True)
+        keys = _side_by_side([typed(place, column) for place, column in enumerate(parts)])
     if not keys:
         raise ParameterError("keys must list at least one group.")
-    if len(set(keys)) < len(keys):
+    if len(set(keys.values if isinstance(keys, SingleKeys) else keys)) < len(keys):
         raise ParameterError("a key is listed twice; list each key once.")
-    return tuple(keys)
+    return keys
 
 
 def are_observed(keys: object) -> bool:
@@ -192,11 +194,16 @@ def listed_values(values: object, what: str = "keys") -> list[Any] | None:
     return listed
 
 
-def _combined(lists: Sequence[Sequence[Hashable]]) -> list[Key]:
+def _side_by_side(columns: Sequence[Sequence[Hashable]]) -> Sequence[Key]:
+    """The keys whose values stand in the same place of each column."""
+    return SingleKeys(columns[0]) if len(columns) == 1 else tuple(zip(*columns, strict=True))
+
+
+def _combined(lists: Sequence[Sequence[Hashable]]) -> Sequence[Key]:
     """All combinations of the keys of several columns; too many are refused before they are made."""
     if (number := math.prod(map(len, lists))) > MOST:
         raise _too_many(number, "keys")
-    return list(itertools.product(*lists))
+    return SingleKeys(lists[0]) if len(lists) == 1 else tuple(itertools.product(*lists))
 
 
 def _too_many(number: int | None, what: str) -> ParameterError:

@@ -132,7 +132,7 @@ def keys_given(
     public: Callable[[Sequence[Grouping], Collection[int]], Sequence[PublicKeys]] = lambda *_: (),
     counted: str = "",
     passed: Collection[str] = (),
-) -> tuple[tuple[Key, ...] | None, Source]:
+) -> tuple[Sequence[Key] | None, Source]:
     """Listed keys and their source; None if they are observed or private.
 
     Parameters
@@ -258,7 +258,7 @@ def _written(missing: Sequence[str], counted: str) -> str:
 
 def _checked(
     groups: Sequence[Grouping], given: object, categories: Categories, *, by_place: bool = False
-) -> tuple[Key, ...]:
+) -> Sequence[Key]:
     """Listed keys as tuples; ``by_place``: a dict has a list for each group, and not by names of a caller."""
     return key_tuples(
         given,

@@ -328,7 +328,7 @@ class FrameRows:
 
 
 def _codes(
-    frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: tuple[Key, ...], selected: NDArray[np.bool_] | None
+    frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence[Key], selected: NDArray[np.bool_] | None
 ) -> NDArray[np.int32]:
     """Group of each row; the number of groups for rows in none or not selected."""
     codes = key_codes(frame, columns, keys)

@@ -19,6 +19,7 @@ __all__ = ["summary_of_groups"]
 
 MANY_GROUPS = 2**14  # beyond, a fresh array of all groups for every piece costs more than scattered additions
 ROWS_IN_A_ROW = 2**17  # added up one by one before they join the total
+EXACT_ROWS = 2**22  # whose places, at most 2**30 each, are below 2**53 together
 
 
 def summary_of_groups(
@@ -49,13 +50,16 @@ def summary_of_groups(
     ranks = told_apart(needs, universe, len(values), groups)
     points = tuple(needs.points(universe).values())
     scan = needs.moments or not (needs.windows or ranks)
+    placed = _Placed(bins) if scan and needs.places and bins > MANY_GROUPS else None
     n_ranked, found, ranked = windows(
         values, universe, needs.windows, ranks, points, codes=codes, groups=groups, moved=None if scan else moved
     )
     if not scan:
         n[:groups] = n_ranked
     for _, records, code, *_ in clamped(values, universe, codes=codes, moved=moved) if scan else ():
-        if bins > MANY_GROUPS:
+        if placed is not None:
+            placed.add(code, grid.placed(records, spare))
+        elif bins > MANY_GROUPS:
             np.add.at(n, code, 1)
         else:
             n += np.bincount(code, minlength=bins)
@@ -68,10 +72,12 @@ def summary_of_groups(
             np.add.at(steps, code, np.rint(records * (1 / step)).astype(np.int64))
         if needs.whole:
             np.add.at(whole, code, np.floor(records + 0.5).astype(np.int64))
-        if needs.places:
+        if needs.places and placed is None:
             _add(places, code, grid.placed(records, spare))
         if needs.place_squares:
             _add(place_squares, code, squares_of_places(grid.placed(records, spare)))
+    if placed is not None:
+        n, places = placed.result()
     total = totals.result()
     if needs.seconds:
         _fill_seconds(values, codes, universe, lowest, highest)
@@ -105,6 +111,34 @@ def _add(sums: IntArray, code: NDArray[np.intp], integers: NDArray[Any]) -> None
         np.add.at(sums, code, integers.astype(np.int64))
     else:
         sums += np.bincount(code, integers, minlength=len(sums)).astype(np.int64)
+
+
+class _Placed:
+    """Numbers of records and sums of their places: one addition for both, as the parts of complex numbers."""
+
+    def __init__(self, bins: int) -> None:
+        self._n, self._places = np.zeros(bins, dtype=np.int64), np.zeros(bins, dtype=np.int64)
+        self._part = np.zeros(bins, dtype=np.complex128)
+        self._records = np.full(SIZE, 1j)
+        self._rows = 0
+
+    def add(self, code: NDArray[np.intp], places: FloatArray) -> None:
+        records = self._records[: len(code)]
+        records.real = places
+        np.add.at(self._part, code, records)
+        self._rows += len(code)
+        if self._rows > EXACT_ROWS - SIZE:
+            self._join()
+
+    def result(self) -> tuple[IntArray, IntArray]:
+        self._join()
+        return self._n, self._places
+
+    def _join(self) -> None:
+        self._n += self._part.imag.astype(np.int64)
+        self._places += self._part.real.astype(np.int64)
+        self._part[:] = 0
+        self._rows = 0
 
 
 class _Sums:
