@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ class Groups:
     @property
     def has_missing(self) -> bool:
         """Whether rows with a missing key may be in a group: one is listed, or all that occur are."""
-        return self.keys_from == "data" or any(None in key for key in self.keys or ())
+        return self.keys_from == "data" or None in itertools.chain.from_iterable(self.keys or ())
 
     @property
     def without_missing(self) -> tuple[Hashable, ...]:

@@ -44,8 +44,9 @@ from pdrisk._sql.together.merged_answers import is_made_of_several, of_nobody
 from pdrisk._sql.together.nobodys_query import rows_of_nobody
 from pdrisk._sql.together.noisy_table import answer_table
 from pdrisk._sql.together.preview import checked_size, previewed, without_explain
+from pdrisk._sql.together.repeated_questions import planned_once, text_of_question
 from pdrisk._sql.together.selected import warn_of_equality, warn_of_nobodys_groups, warn_of_selected
-from pdrisk._sql.together.several import Share, planned
+from pdrisk._sql.together.several import Share
 from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 
 if TYPE_CHECKING:
@@ -315,13 +316,15 @@ def answered(
                     "attacker may be right by it."
                 )
             eps = asked_epsilon(None, None, None, success)
+        said = bare, params, eps, success, bounds, keys, delta, least_group, name, interval, clip
+        text = text_of_question(sources, people, weights, said)
         all_given(partial(_check_eps_given, keys, eps), partial(check_delta_given, keys, delta))
         try:
             with advising(*frames if sources.by_declarations else (), asked=bare if isinstance(bare, str) else ""):
-                plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
+                plan = planned_once(text, Share(eps, delta), keys, sources, read, nest, judge)
                 if success is not None and plan.queries:
                     eps = eps_for(success, [each.query for each in plan.queries])
-                    plan = planned(read, nest, judge, Share(eps, delta), keys, sources)
+                    plan = planned_once(text, Share(eps, delta), keys, sources, read, nest, judge)
         except ParameterError:
             if (rows := rows_of_nobody(bare, params, sources, runs=not is_preview)) is None:
                 raise

@@ -21,7 +21,7 @@ from pdrisk._pandas.requests.options import NOBODY_KNOWN, Request
 from pdrisk.engines.base import Engine
 from pdrisk.engines.numpy.frame import FrameEngine
 
-__all__ = ["Judged", "judged_once"]
+__all__ = ["Judged", "is_plain", "judged_once"]
 
 KEPT = 256  # queries: of more, all are forgotten
 PLAIN = frozenset((int, float, str, bool, type(None)))  # whose text says what they are
@@ -51,8 +51,8 @@ def judged_once(
 ) -> Judged:
     """What ``judge`` makes of a statistic of a frame's column, or made of it before."""
     series = None
-    declared, is_plain = text_of(frame), options.keys() <= OF_ONE_COLUMN and _is_plain((spec, *options.values()))
-    if not is_plain or declared is None or KINDS in frame.attrs or ledger_for(None) is not None:
+    declared, can_be_known = text_of(frame), options.keys() <= OF_ONE_COLUMN and is_plain((spec, *options.values()))
+    if not can_be_known or declared is None or KINDS in frame.attrs or ledger_for(None) is not None:
         return judge()[0]
     if column is not None:
         if type(column) is not str or column not in frame.columns:
@@ -72,11 +72,11 @@ def judged_once(
     return judged
 
 
-def _is_plain(given: Any, depth: int = 0) -> bool:
+def is_plain(given: Any, depth: int = 0, longest: int = LONGEST) -> bool:
     """Whether the text of a value tells it from all others: one of `PLAIN`, or a few of them."""
     kind = type(given)
     if kind in PLAIN:
         return kind is not int or abs(given) < LARGEST
-    if depth > DEEPEST or (kind not in LISTS and kind is not dict) or len(given) > LONGEST:
+    if depth > DEEPEST or (kind not in LISTS and kind is not dict) or len(given) > longest:
         return False
-    return all(_is_plain(part, depth + 1) for part in (given if kind in LISTS else (*given, *given.values())))
+    return all(is_plain(part, depth + 1, longest) for part in (given if kind in LISTS else (*given, *given.values())))

@@ -95,8 +95,7 @@ class CompiledQuery(TableWithPlan):
         # For what is computed of noisy values: as DuckDB has them.
         columns = range(len(self.plan.groups))
         lists = self.plain(found) if keys is None else [[key[at] for key in keys] for at in columns]
-        shown = [[part.to_pydatetime() if isinstance(part, pd.Timestamp) else part for part in each] for each in lists]
-        return TableReading(universes, summaries, shown)
+        return TableReading(universes, summaries, list(map(_without_timestamps, lists)))
 
     @property
     def reads_columns_only(self) -> bool:
@@ -116,6 +115,13 @@ class CompiledQuery(TableWithPlan):
             nothing = ", ".join(f"CAST(NULL AS {carrier}) AS g{at}" for at, carrier in enumerate(carriers))
             keys = f"(SELECT {nothing}, CAST(NULL AS BIGINT) AS code) AS keys_listed"
         return statement(replace(self.plan, source=nobody, keys=keys), self.table.dialect)
+
+
+def _without_timestamps(keys: list[Any]) -> list[Any]:
+    """Keys with datetimes in the place of pandas' own; a long list without any is not looked at singly."""
+    if not any(issubclass(kind, pd.Timestamp) for kind in set(map(type, keys))):
+        return keys
+    return [key.to_pydatetime() if isinstance(key, pd.Timestamp) else key for key in keys]
 
 
 def _reads_column(part: Summarised | Counted) -> bool:

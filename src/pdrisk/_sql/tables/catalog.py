@@ -6,7 +6,7 @@ Names are looked up, not bound: DuckDB would take an unknown name for a file or 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["VIEW", "CatalogEntry", "entry_names", "found_entry", "named_tables", "no_table"]
+__all__ = ["VIEW", "Catalog", "CatalogEntry", "entry_names", "found_entry", "named_tables", "no_table"]
 
 _IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\s.,"(]+)'
 VIEW = re.compile(
@@ -61,28 +61,73 @@ class CatalogEntry:
         return f"(SELECT * REPLACE ({', '.join(texts)}) FROM {self.sql}) AS without_collations" if texts else self.sql
 
 
-def found_entry(
-    connection: DuckDBPyConnection, path: tuple[str, ...], home: CatalogEntry | None = None
-) -> CatalogEntry | None:
-    """Table or view of this name, searched for first where the view ``home`` is."""
-    rows = asked(connection, _CATALOG, [path[-1]])
-    wanted = tuple(map(lowered, path))
-    found = [CatalogEntry(*row[:7]) for row in rows if lowered(row[2]) == wanted[-1]]
-    if not found:
-        return None
-    database, search_path = rows[0][7:]
-    if len(path) == 3:
-        fitting = [entry for entry in found if _place(entry) == wanted[:2]]
-    elif len(path) == 2:
-        places = [(lowered(database), wanted[0]), ("temp", wanted[0]), (wanted[0], "main")]
-        fitting = _first(found, places)
-    elif len(path) == 1:
-        fitting = _first(found, _search_path(database, search_path, home))
-    else:
-        fitting = []
-    if not fitting or not fitting[0].is_view:
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Catalog of a connection, as one statement found it.
+
+    Attributes
+    ----------
+    entries : list of CatalogEntry
+        Its tables and views, these without their definitions.
+    database : str
+        The current one.
+    search_path : str
+    transaction : str or None
+        Number of the transaction that it was read in; None where the current database is not DuckDB's own.
+    """
+
+    entries: list[CatalogEntry]
+    database: str
+    search_path: str
+    transaction: str | None
+
+    @classmethod
+    def read(cls, connection: DuckDBPyConnection, others: Sequence[str] = ()) -> tuple[Catalog, list[str | None]]:
+        """The catalog, and the values of other expressions, which the same statement asks for."""
+        told = ", ".join(f"CAST({each} AS VARCHAR)" for each in (*_ABOUT_CONNECTION, *others))
+        rows = asked(connection, _CATALOG.format(told=told), [])
+        types = {row[0]: row[1] for row in rows if row[2] is None}
+        database, search_path, transaction, *values = next(row[5] for row in rows if row[5] and row[5][0] == row[0])
+        entries = [
+            CatalogEntry(at, schema, name, sql or "", sql is None, size, sql is not None and types.get(at) == OWN)
+            for at, schema, name, sql, size, _ in rows
+            if name is not None
+        ]
+        return cls(entries, database, search_path, transaction), values
+
+    def found(self, path: tuple[str, ...], home: CatalogEntry | None = None) -> CatalogEntry | None:
+        """Table or view of this name, a view without its definition; searched for first where the view ``home`` is."""
+        wanted = tuple(map(lowered, path))
+        named = [entry for entry in self.entries if lowered(entry.name) == wanted[-1]]
+        if len(path) == 3:
+            fitting = [entry for entry in named if _place(entry) == wanted[:2]]
+        elif len(path) == 2:
+            fitting = _first(named, [(lowered(self.database), wanted[0]), ("temp", wanted[0]), (wanted[0], "main")])
+        elif len(path) == 1:
+            fitting = _first(named, self.places(home))
+        else:
+            fitting = []
         return fitting[0] if fitting else None
-    entry = fitting[0]
+
+    def places(self, home: CatalogEntry | None = None) -> list[tuple[str, str]]:
+        """Databases and schemas in the order in which a bare name is looked for."""
+        places = [("temp", "main"), *([] if home is None else [_place(home)])]
+        for item in _PATH_ITEM.findall(self.search_path):
+            *above, schema = [lowered(name.strip('"').replace('""', '"')) for name in re.findall(_IDENTIFIER, item)]
+            places += [(above[0], schema)] if above else [(lowered(self.database), schema), (schema, "main")]
+        return [*places, (lowered(self.database), "main")]
+
+
+def found_entry(
+    connection: DuckDBPyConnection,
+    path: tuple[str, ...],
+    home: CatalogEntry | None = None,
+    catalog: Catalog | None = None,
+) -> CatalogEntry | None:
+    """Table or view of this name, searched for first where the view ``home`` is; in a catalog that was read before."""
+    entry = (Catalog.read(connection)[0] if catalog is None else catalog).found(path, home)
+    if entry is None or not entry.is_view:
+        return entry
     for (definition,) in asked(connection, _VIEW, [entry.database, entry.schema, entry.name]):
         return replace(entry, definition=definition)
     return None  # dropped meanwhile
@@ -103,14 +148,12 @@ def named_tables(connection: DuckDBPyConnection) -> list[tuple[str, CatalogEntry
 
 def _shortest_names(connection: DuckDBPyConnection) -> Iterator[tuple[str, CatalogEntry, str]]:
     """Tables and views by the shortest names that mean them, and the current database."""
-    rows = asked(connection, _CATALOG, [None])
-    entries = [CatalogEntry(*row[:7]) for row in rows]
+    catalog, _ = Catalog.read(connection)
     by_name: dict[str, list[CatalogEntry]] = {}
-    for entry in entries:
+    for entry in catalog.entries:
         by_name.setdefault(lowered(entry.name), []).append(entry)
-    database, search_path = rows[0][7:] if rows else ("", "")
-    places = _search_path(database, search_path, None)
-    for entry in entries:
+    places, database = catalog.places(), catalog.database
+    for entry in catalog.entries:
         path = [quoted(each) if set(each) & set('."') else each for each in (entry.database, entry.schema, entry.name)]
         is_first = _first(by_name[lowered(entry.name)], places)[:1] == [entry]
         begin = 2 if is_first else 1 if entry.database in ("temp", database) else 0
@@ -131,27 +174,22 @@ def entry_names(connection: DuckDBPyConnection) -> list[str]:
     return [name for name, *_ in _shortest_names(connection)]
 
 
-def _search_path(database: str, setting: str, home: CatalogEntry | None) -> list[tuple[str, str]]:
-    """Databases and schemas in the order in which a bare name is looked for."""
-    places = [("temp", "main"), *([] if home is None else [_place(home)])]
-    for item in _PATH_ITEM.findall(setting):
-        *above, schema = [lowered(name.strip('"').replace('""', '"')) for name in re.findall(_IDENTIFIER, item)]
-        places += [(above[0], schema)] if above else [(lowered(database), schema), (schema, "main")]
-    return [*places, (lowered(database), "main")]
-
-
 _PATH_ITEM = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*")
+OWN = "duckdb"  # the type of databases that DuckDB itself stores
+# The number of a transaction is an error where the current database is of another type.
+_ABOUT_CONNECTION = (
+    "system.main.current_database()",
+    "system.main.current_setting('search_path')",
+    f"CASE WHEN database_name = system.main.current_database() AND type = '{OWN}' THEN system.main.txid_current() END",
+)
+# Without a condition on the name: DuckDB would take longer to understand it than to give all names.
 _CATALOG = """
-SELECT database_name, schema_name, table_name, COALESCE(sql, ''), false, estimated_size,
-       database_name IN (SELECT database_name FROM system.main.duckdb_databases() WHERE type = 'duckdb'),
-       system.main.current_database(), system.main.current_setting('search_path')
-FROM system.main.duckdb_tables()
-WHERE NOT internal AND ($1 IS NULL OR system.main.lower(table_name) = system.main.lower($1))
+SELECT database_name, schema_name, table_name, COALESCE(sql, ''), estimated_size, NULL
+FROM system.main.duckdb_tables() WHERE NOT internal
 UNION ALL
-SELECT database_name, schema_name, view_name, '', true, 0, false,
-       system.main.current_database(), system.main.current_setting('search_path')
-FROM system.main.duckdb_views()
-WHERE NOT internal AND ($1 IS NULL OR system.main.lower(view_name) = system.main.lower($1))
+SELECT database_name, schema_name, view_name, NULL, 0, NULL FROM system.main.duckdb_views() WHERE NOT internal
+UNION ALL
+SELECT database_name, type, NULL, NULL, 0, system.main.list_value({told}) FROM system.main.duckdb_databases()
 """
 # Apart: DuckDB writes down all of its own views to tell of one, which takes as long as the rest of the catalog.
 _VIEW = """

@@ -26,7 +26,7 @@ from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.engines.sql.summary.summary_plan import Counted, SummaryPlan
 from pdrisk.errors import ParameterError
 
-__all__ = ["compiled", "ends", "is_of_server", "most_alike", "over_nobody", "public_rows"]
+__all__ = ["compiled", "ends", "is_of_server", "most_alike", "over_nobody", "public_rows", "read_by"]
 
 MOST_PUBLIC_ROWS: Final = 1_000_000  # that are read before anything is paid
 EPOCH: Final = datetime(1970, 1, 1)
@@ -61,6 +61,11 @@ def compiled(source: Source, read: Sequence[Node] | None = None) -> tuple[SQLTab
     if isinstance(relation, Scan):
         return stored[relation.table], rows
     return reduce(lambda table, other: table.made(text, {}, other), others, first.made(text, {})), rows
+
+
+def read_by(source: Source, table: SQLTable) -> SQLTable:
+    """A table that was compiled for an equal source, as this one's connection reads it."""
+    return replace(table, fetch=partial(fetched, source.connection), origin=source.origin, rows=source.rows)
 
 
 def over_nobody(source: Source, read: Sequence[Node]) -> str:

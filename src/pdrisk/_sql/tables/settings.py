@@ -5,7 +5,7 @@ What pdrisk writes out reads the same under any of them, but for those in `PINNE
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from pdrisk._sql.expressions.allowed_functions import FUNCTIONS
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.pieces import quoted, written_constant
+from pdrisk._sql.tables.catalog import Catalog
 from pdrisk.engines.sql.servers.duckdb_engine import asked
 from pdrisk.errors import ParameterError
 
@@ -66,14 +67,25 @@ def _known() -> tuple[str, ...]:
     return tuple(sorted({row[0] for row in rows} & set(STANDARD)))
 
 
-def _values(connection: DuckDBPyConnection, names: Collection[str], others: Sequence[str] = ()) -> dict[str, str]:
-    """Values of settings by name, and of other expressions by what they are."""
+def _expressions(names: Collection[str], others: Sequence[str] = ()) -> dict[str, str]:
+    """What gives the values of settings, by name, and of other expressions, by what they are."""
     here = [name for name in _known() if name in names]
-    chosen = [f"CAST(system.main.current_setting({written_constant(name)}) AS VARCHAR)" for name in here]
-    if not chosen and not others:
+    chosen = {name: f"system.main.current_setting({written_constant(name)})" for name in here}
+    return chosen | dict(zip(others, others, strict=True))
+
+
+def _values(connection: DuckDBPyConnection, asked_for: Mapping[str, str]) -> dict[str, str]:
+    """Values of expressions."""
+    if not asked_for:
         return {}
-    (row,) = asked(connection, f"SELECT {', '.join([*chosen, *others])}", [])
-    return {name: value or "" for name, value in zip([*here, *others], row, strict=True)}
+    (row,) = asked(connection, f"SELECT {', '.join(asked_for.values())}", [])
+    return _by_name(asked_for, row)
+
+
+def _by_name(asked_for: Mapping[str, str], row: Sequence[object]) -> dict[str, str]:
+    """Values as DuckDB writes them; to have it do so takes longer."""
+    texts = (str(value).lower() if isinstance(value, bool) else "" if value is None else str(value) for value in row)
+    return dict(zip(asked_for, texts, strict=True))
 
 
 @dataclass(frozen=True)
@@ -82,6 +94,8 @@ class Settings:
 
     connection: DuckDBPyConnection | None = None
     values: dict[str, str] = field(default_factory=dict)  # those asked for
+    with_catalog: bool = True  # whether the first statement asks for that, too: each statement takes a while
+    catalogs: list[Catalog] = field(default_factory=list)  # one, once it is read
 
     def __getitem__(self, name: str) -> str:
         if name not in self.values:
@@ -90,7 +104,13 @@ class Settings:
 
     def _ask(self, names: Collection[str], others: Sequence[str] = ()) -> dict[str, str]:
         """Ask for settings, and return the values of other expressions, by what they are."""
-        answers = {} if self.connection is None else _values(self.connection, names, others)
+        asked_for, answers = _expressions(names, others), dict[str, str]()
+        if self.connection is not None and self.with_catalog and not self.catalogs:
+            catalog, row = Catalog.read(self.connection, list(asked_for.values()))
+            self.catalogs.append(catalog)
+            answers = _by_name(asked_for, row)
+        elif self.connection is not None:
+            answers = _values(self.connection, asked_for)
         self.values.update({name: answers.pop(name, STANDARD[name]) for name in names})
         return answers
 
@@ -98,6 +118,13 @@ class Settings:
     def zone(self) -> str:
         """Time zone by which times with a zone are read."""
         return self["TimeZone"]
+
+    @property
+    def catalog(self) -> Catalog | None:
+        """The connection's catalog when it was first asked; None without a connection."""
+        if self.connection is not None and not self.catalogs:
+            self.catalogs.append(Catalog.read(self.connection)[0])
+        return self.catalogs[0] if self.catalogs else None
 
     def check(self, functions: Collection[str], known: Collection[str]) -> None:
         """Refuse settings that change the meaning of these functions, and macros in place of those that are not known.
@@ -110,9 +137,14 @@ class Settings:
             used = None if where is None else sorted(set(where) & set(functions))
             if used != [] and self[name].lower() != standard:
                 raise _refusal(name, self[name], f"{used[0]} means something else then" if used else "")
-        unclear = {name for name, plan in plans.items() if name in FILES or not _is_built_in(name, answers[plan])}
-        if unclear and self.connection is not None:
+        if self.connection is not None and (unclear := _unclear(plans, answers)):
             _check_macros(self.connection, unclear)
+
+    def are(self, values: Mapping[str, str], functions: Collection[str]) -> bool:
+        """Whether settings have these values, and no macro can stand in for a function; in one statement."""
+        plans = {name: _plan_of(name) for name in sorted(set(functions) & REPLACEABLE)}
+        answers = self._ask(values, list(plans.values()))
+        return self.values == values and not _unclear(plans, answers)
 
     def check_calendar(self) -> None:
         """Refuse other calendars for times with a zone."""
@@ -155,7 +187,7 @@ def pin(cursor: DuckDBPyConnection, *, is_own: bool) -> None:
     """
     import duckdb
 
-    for name, value in _values(cursor, PINNED).items():
+    for name, value in _values(cursor, _expressions(PINNED)).items():
         if value.lower() == PINNED[name] or (name == "max_expression_depth" and int(value) > int(PINNED[name])):
             continue
         try:
@@ -180,6 +212,11 @@ def _check_macros(connection: DuckDBPyConnection, functions: Collection[str]) ->
                 f"a macro of the connection is named {name}, as a function of the query is: pdrisk.sql does not know "
                 "what it does. Drop the macro, give it another name, or pass another connection."
             )
+
+
+def _unclear(plans: Mapping[str, str], answers: Mapping[str, str]) -> set[str]:
+    """Functions of which what a connection says of their plans does not tell that they are DuckDB's own."""
+    return {name for name, plan in plans.items() if name in FILES or not _is_built_in(name, answers[plan])}
 
 
 def _is_built_in(name: str, said: str) -> bool:

@@ -127,7 +127,7 @@ class Sources:
     @once
     def settings(self) -> Settings:
         """Settings of the caller's connection."""
-        return Settings(self.connection)
+        return Settings(self.connection, with_catalog=not self.named)  # else frames may be all that is read
 
     def reader(self, query: Any, params: object) -> Callable[[Scalars], Select]:
         """Reader of a query, given the values of its scalar subqueries."""
@@ -325,7 +325,11 @@ class Sources:
         """Table or view of this name, searched for first where the view ``home`` is."""
         if home is None and self.tables is not None:
             path = self.tables.get(lowered(path[0]), ()) if len(path) == 1 else ()
-        return None if self.connection is None or not path else found_entry(self.connection, path, home)
+        return (
+            None
+            if self.connection is None or not path
+            else found_entry(self.connection, path, home, self.settings.catalog)
+        )
 
     def table(self, entry: CatalogEntry) -> Source:
         """A table, or a view that is read as it is: on a cursor, so that results the caller has open stay.
@@ -419,7 +423,8 @@ class Sources:
     @once
     def _connection(self) -> DuckDBPyConnection:
         assert self.connection is not None  # an entry was found on it
-        check_committed(self.connection)
+        catalog = self.settings.catalog
+        check_committed(self.connection, None if catalog is None else catalog.transaction)
         return self.connection
 
     def _opened(self, connection: DuckDBPyConnection) -> DuckDBPyConnection:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from pdrisk._answer.answers.answer import CLIP
 from pdrisk._answer.answers.curator import Curator
@@ -15,7 +16,7 @@ from pdrisk._answer.answers.released import Released
 from pdrisk._answer.releasing import Results
 from pdrisk._answer.tables.measured_tables import measured_columns
 from pdrisk._core.summary import FloatArray
-from pdrisk._model.expressions.kinds import DATE
+from pdrisk._model.expressions.kinds import DATE, NUMBER
 from pdrisk._sql.expressions.windows import MAPS
 from pdrisk._sql.noisy.ends import ends_of_items, has_ends
 from pdrisk._sql.noisy.grouping_sets import with_nulls
@@ -31,6 +32,7 @@ from pdrisk.engines.sql.summary.reading import TableReading
 
 __all__ = ["answer_table"]
 
+WHOLE: Final = {"TINYINT": np.int8, "SMALLINT": np.int16, "INTEGER": np.int32, "BIGINT": np.int64}
 KEY: Final = re.compile(r"k\d+")  # of the noisy table
 
 
@@ -40,7 +42,8 @@ def answer_table(
     """Answer to the SELECT list, computed from noisy values alone; of a part of a query with its uncut numbers."""
     items = list(question.items)
     columns = {f"v{at}": one.noisy.in_kind(one.noisy.values) for at, one in enumerate(results.releases)}
-    columns |= {f"u{at}": one.noisy.uncut for at, one in enumerate(results.releases)}
+    if is_part or not question.plain:  # else nothing is computed of them
+        columns |= {f"u{at}": one.noisy.uncut for at, one in enumerate(results.releases)}
     uncut = {at: value.uncut for at, value in enumerate(columns_of(question)) if is_part and value.uncut}
     secret: list[bool] = []
     for at, (name, one) in enumerate(zip(question.names, results.releases, strict=True)):
@@ -53,8 +56,10 @@ def answer_table(
             secret.append(suffix in Curator.COLUMNS)
     expressions = [*(sql for sql, _ in items), *uncut.values()]
     ends: list[FloatArray] = []
-    if not question.groups and question.plain:  # one row of what was drawn: nothing to compute
-        answer = pd.DataFrame({at: np.broadcast_to(columns[sql], 1) for at, sql in enumerate(expressions)})
+    listed = _keys_at_hand(question, reading) if question.plain and len(expressions) == len(question.items) else None
+    if listed is not None or (question.plain and not question.groups):  # what was drawn: nothing to compute
+        size, known = len(columns["v0"]), (listed or {}) | columns
+        answer = pd.DataFrame({at: np.broadcast_to(known[sql], size) for at, sql in enumerate(expressions)})
     else:
         keys = reading.keys if question.query.margins is None else with_nulls(question.query, reading.keys)
         with _NoisyTable(question, columns, keys) as table:
@@ -78,6 +83,18 @@ def answer_table(
     if is_part:
         answer.attrs[UNCUT] = {at: list(values) for at, values in parts.items()}
     return answer
+
+
+def _keys_at_hand(question: Judged, reading: TableReading) -> dict[str, NDArray[Any]] | None:
+    """Keys of whole numbers by their names in the noisy table, of the types that DuckDB gives them; None of others."""
+    are_whole = all(
+        group.type in WHOLE and set(map(type, keys)) == {int}
+        for group, keys in zip(question.groups, reading.keys, strict=True)
+    )
+    if not are_whole or question.query.margins is not None or set(question.types) != {TYPES[NUMBER]}:
+        return None
+    pairs = enumerate(zip(question.groups, reading.keys, strict=True))
+    return {f"k{at}": np.array(keys, dtype=WHOLE[group.type]) for at, (group, keys) in pairs}
 
 
 def _labels_of_ends(question: Judged, ends: list[FloatArray]) -> list[str]:

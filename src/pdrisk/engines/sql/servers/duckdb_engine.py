@@ -80,8 +80,8 @@ def asked(connection: DuckDBPyConnection, sql: str, parameters: list[Any]) -> li
     raise ParameterError(f"the connection cannot be asked for its tables: {message}")
 
 
-def check_committed(connection: DuckDBPyConnection) -> None:
-    """Refuse a connection with an open transaction.
+def check_committed(connection: DuckDBPyConnection, before: str | None = None) -> None:
+    """Refuse a connection with an open transaction; ``before`` is the number of the one in which a statement ran.
 
     Cursors do not see what it changed, such as people who were deleted. On the connection itself any statement that
     fails, be it for want of memory, would undo the transaction.
@@ -91,8 +91,10 @@ def check_committed(connection: DuckDBPyConnection) -> None:
     ParameterError
         If one is open. It stays as it is.
     """
-    number = "SELECT system.main.txid_current()"  # each statement has another, but for those of one transaction
-    if asked(connection, number, []) == asked(connection, number, []):
+    # Each statement has another one, but for those of one transaction.
+    number = "SELECT CAST(system.main.txid_current() AS VARCHAR)"
+    (found,) = asked(connection, number, [])
+    if found == (asked(connection, number, [])[0] if before is None else (before,)):
         raise ParameterError(
             "the connection has an open transaction, and pdrisk sees only what is committed: COMMIT or ROLLBACK "
             "first. With SQLAlchemy, pass the Engine, which opens a connection for pdrisk."

@@ -1,0 +1,140 @@
+"""Repeated questions: a plain SELECT from one stored table that was judged before is not judged again.
+
+A judgement reads the text, the options, some settings of the connection, whether macros stand in for functions, which
+table the name means, what the catalog says of that, and the types of its columns. All of it is in the key, or is looked
+up again and compared, so what is the same has the same query, on whatever connection. What is kept holds no data, no
+number of rows, and no connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pdrisk._pandas.requests.repeated import is_plain
+from pdrisk._sql.noisy.weighted_means import no_weights
+from pdrisk._sql.select.judged_query import Judged
+from pdrisk._sql.select.select_people import PeopleAsked
+from pdrisk._sql.syntax.tree import Table
+from pdrisk._sql.tables.catalog import CatalogEntry
+from pdrisk._sql.tables.compiled_sources import read_by
+from pdrisk._sql.tables.source import Source
+from pdrisk._sql.tables.sources import Sources
+from pdrisk._sql.together.several import Plan, planned
+from pdrisk.errors import ParameterError
+
+__all__ = ["planned_once", "text_of_question"]
+
+KEPT: Final = 256  # questions: of more, all are forgotten
+MOST_KEYS: Final = 100  # in a list of a question that is kept
+NOBODY_KNOWN: Final = PeopleAsked()
+NOWHERE: Final[Any] = None  # in the place of a connection
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Question that was judged, with what its judgement read of the connection.
+
+    Attributes
+    ----------
+    judged : Judged
+        Without the connection.
+    path : tuple of str
+        The table, as the text names it.
+    entry : CatalogEntry
+        What the name means; with 0 rows.
+    columns : tuple of (str, str)
+        Its columns with their types.
+    settings : mapping of str to str
+    functions : frozenset of str
+    """
+
+    judged: Judged
+    path: tuple[str, ...]
+    entry: CatalogEntry
+    columns: tuple[tuple[str, str], ...]
+    settings: Mapping[str, str]
+    functions: frozenset[str]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Remembered | None:
+        """What is remembered of a plan; None unless it is one question about one stored table.
+
+        Temporary tables, which have no place, are on one connection alone.
+        """
+        sources, (judged, *others) = plan.sources, plan.statements
+        (select, *subqueries) = sources.selects
+        if others or subqueries or not isinstance(judged, Judged) or not isinstance(select.source, Table):
+            return None
+        source, path = judged.relation.source, select.source.path
+        is_alone = not (select.ctes or select.members) and source.is_table and source.place is not None
+        entry = _table_named(path, sources) if is_alone else None
+        if entry is None or source.made is not None:
+            return None
+        return cls(
+            _about(replace(source, connection=NOWHERE, place=None, rows=0), judged),
+            path, replace(entry, rows=0), tuple(source.columns.items()), dict(sources.settings.values),
+            frozenset(sources.known),
+        )  # fmt: skip
+
+    def again(self, sources: Sources) -> Judged | None:
+        """The question for a connection; None if something is not as it was there."""
+        if not sources.settings.are(self.settings, self.functions):
+            return None
+        entry = _table_named(self.path, sources)
+        if entry is None or replace(entry, rows=0) != self.entry:
+            return None
+        found = sources.table(entry)
+        if found.place is None or tuple(found.columns.items()) != self.columns:
+            return None
+        source = replace(self.judged.relation.source, connection=found.connection, place=found.place, rows=found.rows)
+        return _about(source, self.judged)
+
+
+_remembered: dict[Hashable, Remembered] = {}
+
+
+def text_of_question(sources: Sources, people: PeopleAsked, weights: object, said: Sequence[object]) -> str | None:
+    """All that a call says, as text; None if that is not all that decides what its question is.
+
+    A ledger, a Dataset, frames, declarations and people decide it beside what is said.
+    """
+    from_elsewhere = (
+        sources.named, sources.tables, sources.declared, sources.public, sources.ctes, sources.by_declarations
+    )  # fmt: skip
+    is_all = type(sources) is Sources and sources.schema is None and not any(from_elsewhere)
+    is_all = is_all and people == NOBODY_KNOWN and weights is no_weights
+    return repr(said) if is_all and all(is_plain(each, longest=MOST_KEYS) for each in said) else None
+
+
+def planned_once(text: str | None, total: Any, keys: object, sources: Sources, *how: Callable[..., Any]) -> Plan:
+    """Plan of a call with this text, as `planned` makes it or made it before; ``how`` it reads, nests and judges."""
+    read, nest, judge = how
+    key = text, repr(total)
+    if (known := None if text is None else _remembered.get(key)) is not None:
+        found = None
+        with suppress(ParameterError):  # which comes again where it is judged
+            found = known.again(sources)
+        if found is not None:
+            return Plan(read, nest, judge, total, keys, sources, (found,))
+    plan = planned(read, nest, judge, total, keys, sources)
+    if text is not None and (made := Remembered.of(plan)) is not None:
+        if len(_remembered) >= KEPT:
+            _remembered.clear()
+        _remembered[key] = made
+    return plan
+
+
+def _table_named(path: tuple[str, ...], sources: Sources) -> CatalogEntry | None:
+    """Table of this name; None of a view, which says of other names what they mean."""
+    entry = None if sources.settings.catalog is None else sources.settings.catalog.found(path)
+    return None if entry is None or entry.is_view else entry
+
+
+def _about(source: Source, judged: Judged) -> Judged:
+    """The question about a source that is equal to its own."""
+    plan, relation = replace(judged.engine.plan, rows=source.rows), replace(judged.relation, source=source)
+    engine = replace(judged.engine, table=read_by(source, judged.engine.table), plan=plan, nobody=str)
+    return replace(judged, relation=relation, engine=engine)
