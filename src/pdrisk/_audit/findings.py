@@ -85,18 +85,18 @@ class AuditReport:
     @property
     def passed(self) -> bool:
         """Whether all tests passed."""
-        return all(each.passed for each in self.checks)
+        return all(check.passed for check in self.checks)
 
     @property
     def failures(self) -> tuple[Check, ...]:
         """The checks that failed."""
-        return tuple(each for each in self.checks if not each.passed)
+        return tuple(check for check in self.checks if not check.passed)
 
     @property
     def table(self) -> pd.DataFrame:
         """A row for each test: ``section name verdict claimed measured tests finding``."""
-        rows = [dataclasses.asdict(each) for each in self.checks]
-        table = pd.DataFrame(rows, columns=[each.name for each in dataclasses.fields(Check)])
+        rows = [dataclasses.asdict(check) for check in self.checks]
+        table = pd.DataFrame(rows, columns=[field.name for field in dataclasses.fields(Check)])
         table["passed"] = table["passed"].map({True: "pass", False: "fail"})
         return table.rename(columns={"passed": "verdict"})
 
@@ -162,12 +162,12 @@ class AuditReport:
     def __repr__(self) -> str:
         lines = [f"pdrisk audit: {self._verdict}. {self._said}"]
         for section in SECTIONS:
-            own = [each for each in self.checks if each.section == section]
+            own = [check for check in self.checks if check.section == section]
             if own:
                 tests = sum(each.tests for each in own)
                 good = sum(each.passed for each in own)
                 lines.append(f"  {section:<10} {good} of {len(own)} checks passed, {tests:,} draws or questions")
-        lines += [f"  FAILED {each.section}, {each.name}: {each.finding}" for each in self.failures]
+        lines += [f"  FAILED {failure.section}, {failure.name}: {failure.finding}" for failure in self.failures]
         if not self._is_compared:
             lines.append(f"  {NOT_COMPARED}")
         lines.append(f"  {self.seconds:.0f} seconds, seed {self.seed}, pdrisk {self.versions.get('pdrisk', '?')}")

@@ -43,7 +43,7 @@ def unknown_keyword(signature: inspect.Signature, given: Iterable[str], advice: 
 
     ``advice`` says it of some keywords; of others it is the nearest name.
     """
-    if any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values()):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values()):
         return ""
     offered = [name for name in signature.parameters if name != "self"]
     hints = {

@@ -75,7 +75,7 @@ def _cycle(free: NDArray[np.bool_]) -> list[tuple[int, int]]:
     while (line, at) not in seen:
         seen[line, at] = len(path)
         others = np.flatnonzero(free[at] if line == 0 else free[:, at])
-        there = next(each for each in others.tolist() if each != before)
+        there = next(other for other in others.tolist() if other != before)
         path.append((at, there) if line == 0 else (there, at))
         line, at, before = 1 - line, there, at
     return path[seen[line, at] :]

@@ -153,5 +153,5 @@ def _sizes(widest: float, least: float) -> list[float]:
     if widest == 0:
         return []
     top = math.floor(math.log10(widest)) + 1
-    found = [float(f"{each}e{power}") for power in range(top - DECADES, top + 1) for each in MANTISSAS]
+    found = [float(f"{mantissa}e{power}") for power in range(top - DECADES, top + 1) for mantissa in MANTISSAS]
     return [each for each in found if least <= each < widest]

@@ -242,7 +242,7 @@ class Summary:
     def is_small(self) -> bool:
         """Whether it holds few numbers, and none of people."""
         cells = [part for part in (self.cells, self.whole_cells) if part is not None]
-        return self.size_sums is None and self.contributions is None and sum(len(each.point) for each in cells) <= FEW
+        return self.size_sums is None and self.contributions is None and sum(len(cell.point) for cell in cells) <= FEW
 
     def of_rows(self, groups: NDArray[np.integer]) -> Summary:
         """For each of R records the summary of its group, shape (R,) instead of (G,)."""

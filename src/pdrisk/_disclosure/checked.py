@@ -76,7 +76,7 @@ class CheckedTable:
     def status(self) -> str:
         """The worst verdict of a cell."""
         found = set(self.cells["verdict"])
-        return next(each for each in ("fail", "review", "pass") if each in found)
+        return next(name for name in ("fail", "review", "pass") if name in found)
 
     @property
     def summary(self) -> dict[str, int]:

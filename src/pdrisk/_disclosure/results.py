@@ -144,7 +144,7 @@ class ClassMeasure:
         )
 
     def _of_present(self, *values: NDArray[Any]) -> list[NDArray[Any]]:
-        return [each[self._found.present] for each in values]
+        return [value[self._found.present] for value in values]
 
 
 def _shown(value: Any) -> str:

@@ -109,7 +109,7 @@ def mechanism_for(statistic: Statistic, name: str, *, joint: bool = False) -> ty
     if name not in MECHANISMS:
         raise ParameterError(f"unknown mechanism {shown(name)}; available: auto, {', '.join(MECHANISMS)}.")
     if not MECHANISMS[name].answers(statistic) and not (joint and MECHANISMS[name].joins(statistic)):
-        able = [each.name for each in MECHANISMS.values() if each.answers(statistic)]
+        able = [mechanism.name for mechanism in MECHANISMS.values() if mechanism.answers(statistic)]
         raise ParameterError(
             f"mechanism {name!r} cannot answer {statistic.label}; available for it: auto, {', '.join(able)}."
         )

@@ -187,7 +187,7 @@ class _Reach:
         mean, other_mean = np.clip(moments.mean, 0.0, 1.0), np.clip(moments.other_mean, 0.0, 1.0)
         within = replace(moments, mean=mean, other_mean=other_mean)
         influences = within.influence_of_mean(), within.influence_of_other_mean()
-        return cls(moments, size, level, critical, *(critical(each, level) / size for each in influences))
+        return cls(moments, size, level, critical, *(critical(influence, level) / size for influence in influences))
 
     def of_cov(self) -> FloatArray:
         """Bound for the covariance."""

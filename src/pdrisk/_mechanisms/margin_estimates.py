@@ -58,7 +58,7 @@ class EstimateNoise:
 
         ``scales`` are those of the measured margins; several where a number is the sum of several with noise.
         """
-        listed = [(each, own) for each in weights for own in np.atleast_1d(scales[each.axes]).tolist()]
+        listed = [(weight, own) for weight in weights for own in np.atleast_1d(scales[weight.axes]).tolist()]
         size = np.abs([each.weight * own for each, own in listed])
         return cls(*_few(size, np.array([float(each.cells) for each, _ in listed])))
 
@@ -175,11 +175,11 @@ def estimated_shares(
     scales : dict from set of axes to float
     """
     shares = np.linspace(0.0, 1.0, CELLS + 1)
-    size = np.array([scales[each.axes] for each in weights])
-    own, others = (np.array([getattr(each, name) for each in weights]) * size for name in ("weight", "within"))
+    size = np.array([scales[weight.axes] for weight in weights])
+    own, others = (np.array([getattr(weight, name) for weight in weights]) * size for name in ("weight", "within"))
     form = np.abs(own[:, np.newaxis] - others[:, np.newaxis] * shares)
     every = np.abs(law_of(mechanism).top)[:, np.newaxis, np.newaxis] * form
-    times = np.tile([float(each.cells) for each in weights], len(every))
+    times = np.tile([float(weight.cells) for weight in weights], len(every))
 
     def interval(level: float) -> tuple[FloatArray, FloatArray]:
         bounds = critical_of_sum(every.reshape(-1, len(shares)), level, times)

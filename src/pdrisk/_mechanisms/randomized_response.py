@@ -171,7 +171,7 @@ class RandomizedResponse:
         if n == 0:
             unknown = np.full(times.shape, np.nan)
             return unknown, unknown.copy(), unknown.copy()
-        ends = np.array([clopper_pearson(each, n, float(sure)) for each in times.tolist()])
+        ends = np.array([clopper_pearson(time, n, float(sure)) for time in times.tolist()])
         low, high = np.clip(self._share(ends.T), 0.0, 1.0)
         return self._share(times / n), low, high
 

@@ -33,12 +33,12 @@ def with_margins(query: Query, asked: MarginsAsked) -> Query:
     grid = bins if query.groups is None else _grid(query.groups)
     assert grid is not None
     _check_sums(query)
-    if asked.normalize is not None and (several := [each for each in query.lines if not _is_sum(each)]):
+    if asked.normalize is not None and (several := [line for line in query.lines if not _is_sum(line)]):
         raise ParameterError(
             "normalize= gives shares of numbers of records, or of sums of what is never below 0: leave it out for "
             f"{several[0].name}."
         )
-    found = asked.judged(grid, of_counts=any(type(each.statistic) in COUNTS for each in query.lines))
+    found = asked.judged(grid, of_counts=any(type(line.statistic) in COUNTS for line in query.lines))
     return query if found is None else replace(query, margins=found)
 
 

@@ -259,7 +259,7 @@ def days_between(ends: Sequence[Any]) -> Days:
             raise ColumnTypeError(f"{name} of bounds has a time zone: write it without.")
         stamps.append(found)
     lo, hi = map(day_number, stamps)
-    times = any(each.time() != MIDNIGHT for each in stamps)
+    times = any(stamp.time() != MIDNIGHT for stamp in stamps)
     if lo >= hi:
         said = "the same" if lo == hi else "reversed"
         raise ParameterError(f"bounds of dates must be (lo, hi), the earlier one first, but these are {said}.")

@@ -308,7 +308,7 @@ def eps_for(success: object, queries: Sequence[Query]) -> Fraction:
     ColumnTypeError, ParameterError
         If that is no success, or one that delta reaches alone.
     """
-    highest, delta = checked_success(success), sum((each.delta for each in queries), Fraction(0))
+    highest, delta = checked_success(success), sum((query.delta for query in queries), Fraction(0))
     if (highest - delta) * 2 <= 1 - delta:
         raise ParameterError(
             f"success={float(highest):g} leaves nothing to answer with: by delta={float(delta):g} alone an attacker "
@@ -316,7 +316,7 @@ def eps_for(success: object, queries: Sequence[Query]) -> Fraction:
         )
 
     def mu2_at(eps: Fraction) -> Fraction:
-        return sum((each.at(each.eps / each.times * eps).mu2 for each in queries), Fraction(0))
+        return sum((query.at(query.eps / query.times * eps).mu2 for query in queries), Fraction(0))
 
     return largest_eps(mu2_at, limit_of((highest - delta) / (1 - delta)))
 

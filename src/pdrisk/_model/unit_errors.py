@@ -59,7 +59,7 @@ def in_several_groups(by: Iterable[Hashable], *, counts_people: bool = False) ->
     columns = list(map(str, groups))
     constant = (
         ""
-        if any(isinstance(each, Computed) for each in groups)
+        if any(isinstance(group, Computed) for group in groups)
         else f"; or declare constant={columns!r} if it does not differ within a person"
     )
     rows = (

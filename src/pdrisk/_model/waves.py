@@ -41,9 +41,9 @@ class Waves:
     @property
     def rules(self) -> tuple[Node, ...]:
         """The trees of both conditions."""
-        return tuple(each.rule for each in self.conditions if each.rule is not None)
+        return tuple(condition.rule for condition in self.conditions if condition.rule is not None)
 
     @property
     def canonical(self) -> str:
         """All that decides the numbers of people, in one spelling."""
-        return "".join([*(str(each.canonical) for each in self.conditions), self.way, repr(self.universe)])
+        return "".join([*(str(condition.canonical) for condition in self.conditions), self.way, repr(self.universe)])

@@ -205,7 +205,7 @@ class SeriesAccessor(Hinting):
         frame.
         """
         frame, name = self._frame()
-        labels = [each.label for each in judged_statistics(statistics)]
+        labels = [statistic.label for statistic in judged_statistics(statistics)]
         return frame.dprisk._answers_of(name, list(statistics), ("statistic", labels), self._own(options))
 
     @with_options

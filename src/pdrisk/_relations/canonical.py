@@ -77,11 +77,11 @@ def _written(value: Any) -> Any:
         case frozenset() | set():
             return ["set", *sorted(map(_written, value), key=json.dumps)]
     if dataclasses.is_dataclass(value):
-        own = {each.name: _written(getattr(value, each.name)) for each in dataclasses.fields(value)}
+        own = {field.name: _written(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return [type(value).__name__, *(own[name] for name in own if name not in _SAID_ELSEWHERE)]
     return [type(value).__name__, repr(value)]
 
 
 #: Fields that decide no value: how an argument was passed, and what a cast that fails does.
 _SAID_ELSEWHERE: Final = frozenset({"names", "forgiving", "ordered"})
-assert all(each.name not in _SAID_ELSEWHERE for each in dataclasses.fields(Aggregated))
+assert all(field.name not in _SAID_ELSEWHERE for field in dataclasses.fields(Aggregated))

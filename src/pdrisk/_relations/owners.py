@@ -75,7 +75,7 @@ class Owners:
 
     def are_told_by(self, columns: Collection[str]) -> bool:
         """Whether equal values of these columns belong to one person."""
-        ways = [self.key, *(each.columns for each in self.links)] if self.key else []
+        ways = [self.key, *(link.columns for link in self.links)] if self.key else []
         return any(set(way) <= set(columns) for way in ways)
 
     def unknown_among(self, columns: Collection[str]) -> tuple[str, ...]:
@@ -83,8 +83,8 @@ class Owners:
 
         All rows in which they are missing would be one group, of many people.
         """
-        ways = [each for each in self.links if set(each.columns) <= set(columns)]
-        is_known = set(self.key) <= set(columns) or any(each.is_link and each.decides for each in ways)
+        ways = [link for link in self.links if set(link.columns) <= set(columns)]
+        is_known = set(self.key) <= set(columns) or any(way.is_link and way.decides for way in ways)
         return () if is_known or not ways else ways[0].columns
 
     def times(self, factor: int | None, factors: Sequence[str] = (), *, is_proven: bool = False) -> Owners:
@@ -92,7 +92,7 @@ class Owners:
         if factor == 1:
             return replace(self, is_proven=self.is_proven and is_proven)
         most = None if self.most is None or factor is None else self.most * factor
-        links = tuple(each._replace(is_single=False) for each in self.links)
+        links = tuple(link._replace(is_single=False) for link in self.links)
         factors = (*self.factors, *factors)
         return replace(self, most=most, extra=(), numbers=frozenset(), is_proven=False, links=links, factors=factors)
 

@@ -31,7 +31,7 @@ def columns_named(nodes: Iterable[Node]) -> set[str]:
 def _pruned(relation: Relation, names: set[str]) -> Relation:
     match relation:
         case Scan():
-            return replace(relation, codes=tuple(each for each in relation.codes if each[0] in names))
+            return replace(relation, codes=tuple(code for code in relation.codes if code[0] in names))
         case OneRow():
             return relation
         case Selection():
@@ -73,9 +73,9 @@ def _below(relation: Relation, names: set[str]) -> set[str]:
             return columns_named([*(node for _, node in relation.by), *parts])
         case Numbered():
             windows = [each for name, each in relation.made if name in names]
-            nodes = [node for each in windows for node in (*each.arguments, *(own for own, _ in each.order))]
-            found = names | columns_named(nodes) | {label for each in windows for label in each.partition}
-            if any(each.function not in TIED for each in windows):  # ties are broken by every column
+            nodes = [node for window in windows for node in (*window.arguments, *(own for own, _ in window.order))]
+            found = names | columns_named(nodes) | {label for window in windows for label in window.partition}
+            if any(window.function not in TIED for window in windows):  # ties are broken by every column
                 found |= _columns_of(relation.of)
             return found
     return names

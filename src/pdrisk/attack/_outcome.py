@@ -193,7 +193,9 @@ def _top(outcomes: tuple[Outcome, ...]) -> float:
     """The right end of the axis."""
     if outcomes[0].measure == RIGHT:
         return 1.0
-    return max(value for each in outcomes for value in (each.high, each.claimed or 0.0, 1e-9) if value < float("inf"))
+    return max(
+        value for outcome in outcomes for value in (outcome.high, outcome.claimed or 0.0, 1e-9) if value < float("inf")
+    )
 
 
 def _bar(outcome: Outcome, top: float) -> str:

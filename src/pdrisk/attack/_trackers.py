@@ -207,7 +207,7 @@ def _individual(conditions: list[Filter], least: int) -> tuple[list[Filter], tup
     best: tuple[int, list[Filter]] = (-1, [])
     for size in range(1, len(conditions)):
         for known in itertools.combinations(conditions, size):
-            rest = [each for each in conditions if each not in known]
+            rest = [condition for condition in conditions if condition not in known]
             first = np.logical_and.reduce([rows for _, rows in known])
             second = first & ~np.logical_and.reduce([rows for _, rows in rest])
             smaller = min(int(second.sum()), len(first) - int(first.sum()))

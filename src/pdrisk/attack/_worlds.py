@@ -77,9 +77,9 @@ def _of_two(asked: Any, bounds: Any) -> list[Line]:
     texts = [each for each in listed if isinstance(each, str)]
     if len(texts) == len(listed) == 1 and texts[0] in OF_TWO_COLUMNS:
         return [Line("x", statistic_of_two(texts[0]), _rectangle(bounds), "given", other="y")]
-    if not texts or len(texts) < len(listed) or not all(each.startswith(WEIGHTED) for each in texts):
+    if not texts or len(texts) < len(listed) or not all(text.startswith(WEIGHTED) for text in texts):
         return []
-    found = [(each, weighted(statistic(each.removeprefix(WEIGHTED)))) for each in texts]
+    found = [(text, weighted(statistic(text.removeprefix(WEIGHTED)))) for text in texts]
     if unknown := next((each for each, one in found if one is None), None):
         raise ParameterError(f"there is no {shown(unknown)}: a variance has ddof=0 then, as in 'weighted var(ddof=0)'.")
     within = _rectangle(bounds)
@@ -159,7 +159,7 @@ def missing(records: FloatArray) -> NDArray[np.bool_]:
 
 def summary_of(mechanism: Mechanism, worlds: Sequence[ArrayLike]) -> Summary:
     """Summary of each of several worlds, given by their records."""
-    held = [present(records_of(mechanism, each)) for each in worlds]
+    held = [present(records_of(mechanism, world)) for world in worlds]
     group = np.repeat(np.arange(len(held)), [len(each) for each in held])
     stacked = np.concatenate(held)
     pair = isinstance(mechanism.statistic, OfTwoColumns)

@@ -344,7 +344,7 @@ def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Univ
             cells = np.repeat(found.point[own], found.count[own]).tolist()
             points = [point(x, universe, whole=name == "whole_cells") for x in records]
             if needs.ranks and len(cells) == n:  # the other records lie anywhere on their side of these
-                told_apart = set().union(*(_around(each, n) for each in needs.ranks))
+                told_apart = set().union(*(_around(rank, n) for rank in needs.ranks))
                 points = sorted((points if k + 1 in told_apart else cells)[k] for k in range(n))
             yield from differs(name, cells, points)
     if needs.steps and summary.steps is not None:

@@ -27,8 +27,8 @@ def risk_axis(axes: Axes, panels: Sequence[Panel], *, vertical: bool) -> None:
     axis, limits = (axes.yaxis, axes.set_ylim) if vertical else (axes.xaxis, axes.set_xlim)
     every = 1  # how many ticks to a label
     if show_excess(panels):
-        least = min(each.least_excess for each in panels)
-        zeros = [place - 0.5 for each in panels for place in each.zeros]
+        least = min(panel.least_excess for panel in panels)
+        zeros = [place - 0.5 for panel in panels for place in panel.zeros]
         bottom = min(zeros) * (2 * least) ** BESIDE if zeros else least
         (axes.set_yscale if vertical else axes.set_xscale)("function", functions=_excess(bottom))
         limits(0.5, 1.0)
@@ -46,7 +46,7 @@ def risk_axis(axes: Axes, panels: Sequence[Panel], *, vertical: bool) -> None:
         limits(0.5, 1.0)
         ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if vertical else [0.5, 0.75, 1.0]
     else:
-        start = min(each.start for each in panels)
+        start = min(panel.start for panel in panels)
         (axes.set_yscale if vertical else axes.set_xscale)("log")
         limits(min(start, 0.5), 1.0)
         lowest = math.ceil(math.log10(start) - 1e-9)

@@ -76,7 +76,7 @@ def risk_by_query(
     matplotlib.figure.Figure
     """
     panels = by_query(result, metrics=metrics, eps=eps)
-    across = len({each.metric for each in panels})
+    across = len({panel.metric for panel in panels})
     blocks = [panels[at : at + across] for at in range(0, len(panels), across)]
     notes = [KEY, *_notes(panels)]
     heights = [BAR * len(row[0].points) for row in blocks]
@@ -128,9 +128,9 @@ def risk_by_proportion(
     matplotlib.figure.Figure
     """
     panels = by_proportion(result, statistic=statistic, metrics=metrics, eps=eps)
-    panels = [each.apart_at_zero("eps") for each in panels]
-    across = min(len({each.metric for each in panels}), 2)
-    losses = sorted({float(loss) for each in panels for loss in each.points["eps"]})
+    panels = [panel.apart_at_zero("eps") for panel in panels]
+    across = min(len({panel.metric for panel in panels}), 2)
+    losses = sorted({float(loss) for panel in panels for loss in panel.points["eps"]})
     figure, places = _grid(panels, across)
     shades = _shades(losses)
     named: dict[Axes, list[_End]] = {}
@@ -269,8 +269,8 @@ def _grid(panels: Sequence[Panel], across: int, *, key: Sequence[str] = ()) -> t
 
 def _notes(panels: Sequence[Panel]) -> list[str]:
     """Notes below all panels, line by line."""
-    parts = dict.fromkeys(each.part for each in panels if each.part)
-    drawn = {str(name) for each in panels for name in (each.title, each.unit, *each.points.get("statistic", ()))}
+    parts = dict.fromkeys(panel.part for panel in panels if panel.part)
+    drawn = {str(name) for panel in panels for name in (panel.title, panel.unit, *panel.points.get("statistic", ()))}
     boxes = [] if all(legible(name) == name for name in drawn) else [BOXES]
     return [*boxes, *parts, panels[0].note]
 

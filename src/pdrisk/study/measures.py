@@ -84,7 +84,9 @@ class Measures:
         if self.eps:
             loss, between, noise = (np.moveaxis(numbers[first::3], 0, -1) for first in (1, 2, 3))
             return noise, risks_of_losses(eps, n, loss, between)
-        whole = np.array([each.global_sensitivity(universe) for each in self.statistics])[:, np.newaxis, np.newaxis]
+        whole = np.array([statistic.global_sensitivity(universe) for statistic in self.statistics])[
+            :, np.newaxis, np.newaxis
+        ]
         local, between = numbers[..., np.newaxis]
         risks = metrics(eps, n, global_sensitivity=whole, local_sensitivity=local, world_range=between)
         return half_width(whole / eps), risks
@@ -98,7 +100,7 @@ def measures(statistics: tuple[Statistic, ...], mechanism: str, eps: tuple[float
     ParameterError
         If there is no such mechanism, or it cannot answer one of them, or not at one of these eps.
     """
-    names = tuple(mechanism_for(each, mechanism).name for each in statistics)
+    names = tuple(mechanism_for(statistic, mechanism).name for statistic in statistics)
     if ClippedSums.name in names:
         raise ParameterError(
             f"a study asks about all values, and {ClippedSums.name!r} clips them: name another mechanism."

@@ -298,7 +298,7 @@ def _end(page: Page, study: Study, found: pd.DataFrame | None) -> None:
     page.table(toy(), "The mean of three of ten people (2012, section 4)", HEADS)
     page.table(adult(), "The mean of columns of the Adult data (2012, section 5); – where no noise is enough", HEADS)
     columns = study.result.attrs["study"]["columns"]
-    tell(page, study.at_one, bounds_from_data=any(each["bounds_from"] == "data" for each in columns))
+    tell(page, study.at_one, bounds_from_data=any(column["bounds_from"] == "data" for column in columns))
     page.heading("How this was made")
     about = study.result.attrs["study"]
     packages = ", ".join(f"{name} {version(name)}" for name in ("pdrisk", *PACKAGES))

@@ -143,7 +143,7 @@ class Panel:
 
 def show_excess(panels: Sequence[Panel]) -> bool:
     """Whether panels with a common risk axis show the excess over 1/2."""
-    return any(each.shows_excess for each in panels)
+    return any(panel.shows_excess for panel in panels)
 
 
 def by_query(result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds"), eps: Any = None) -> list[Panel]:
@@ -309,7 +309,7 @@ def _columns(table: pd.DataFrame) -> Iterator[tuple[Hashable, pd.DataFrame, str]
 def _of_eps(table: pd.DataFrame, eps: Any) -> pd.DataFrame:
     if eps is None:
         return table
-    wanted = np.array([float(each) for each in eps_values(eps)])
+    wanted = np.array([float(value) for value in eps_values(eps)])
     known = table["eps"].unique()
     if len(missing := [each for each in wanted if each not in known]):
         raise ParameterError(

@@ -183,11 +183,11 @@ class Combined(Arithmetic):
     ) -> str:
         """Explanation of each answer that it was computed from, in plain words, as ``Release.explain`` gives it."""
         releases, said = list(releases_of(self)), texts(language)
-        eps, number = math.fsum(each.answer.eps for each in releases), len(releases)
+        eps, number = math.fsum(release.answer.eps for release in releases), len(releases)
         value = repr(self).partition(", of ")[0] + ")"
         field = "computed_from_one" if number == 1 else "computed_from_several"
         head = said[field].format(value=value, number=number, eps=f"{eps:.6g}")
-        told = [each.explain(audience, so_far, prior=prior, language=language) for each in releases]
+        told = [release.explain(audience, so_far, prior=prior, language=language) for release in releases]
         return DisplayedText("\n\n".join([head, *told]))
 
     @own_errors

@@ -151,18 +151,21 @@ def packed(measurements: Sequence[Measurements | None], digest: str) -> dict[str
     draws: list[dict[str, Any]] = []
     lines: list[dict[str, Any] | None] = []
     places: dict[tuple[str, bytes], int] = {}
-    for each in measurements:
-        if each is None:
+    for measurement in measurements:
+        if measurement is None:
             lines.append(None)
             continue
-        key = each.draw, each.drawn.tobytes()
+        key = measurement.draw, measurement.drawn.tobytes()
         if key not in places:
             places[key] = len(draws)
-            kind, plain = each.drawn.dtype.kind, each.cells.size and (each.cells == np.arange(each.cells.size)).all()
-            own = {"draw": each.draw, "kind": kind, "rows": len(each.drawn)}
-            own["drawn"] = packed_array(each.drawn, f"<{kind}8")
-            draws.append(own if plain else own | {"cells": packed_array(each.cells, "<i8")})
-        lines.append({"of": places[key], **each.law.said})
+            kind, plain = (
+                measurement.drawn.dtype.kind,
+                measurement.cells.size and (measurement.cells == np.arange(measurement.cells.size)).all(),
+            )
+            own = {"draw": measurement.draw, "kind": kind, "rows": len(measurement.drawn)}
+            own["drawn"] = packed_array(measurement.drawn, f"<{kind}8")
+            draws.append(own if plain else own | {"cells": packed_array(measurement.cells, "<i8")})
+        lines.append({"of": places[key], **measurement.law.said})
     return {"digest": digest, "draws": draws, "lines": lines}
 
 

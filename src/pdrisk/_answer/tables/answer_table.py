@@ -123,9 +123,9 @@ def _rows(results: Results, at: int) -> pd.DataFrame:
     dates = {"low": one.noisy.in_kind(low, "before"), "high": one.noisy.in_kind(high, "after")}
     columns = {"value": one.noisy.in_kind(values), **dates, **one.noisy.risk_columns}
     if results.shows_measured:
-        columns |= measured_columns([each.noisy.measurements for each in results.releases], at, len(low))
+        columns |= measured_columns([release.noisy.measurements for release in results.releases], at, len(low))
         columns |= {} if one.noisy.estimated is None else {MEASURED: one.noisy.estimated}
-    if any(each.line.mechanism == ClippedSums.name for each in results.releases):
+    if any(release.line.mechanism == ClippedSums.name for release in results.releases):
         columns |= dict(zip(CLIP, one.noisy.clip or (np.nan, np.nan), strict=True))
     if results.shows_curator and one.facts is not None:
         columns |= {name: getattr(one.facts, name) for name in Curator.columns(results.query.delta > 0)}

@@ -305,7 +305,7 @@ def _dress(
         axes.set_xlabel(f"{shortened(by, 30)} ({noise})" if by else noise, **WORDS)
         if ticks and kind == "line":
             axes.set_xticks(
-                range(len(ticks)), [shortened(each, 12) for each in ticks], rotation=45, ha="right", **WORDS
+                range(len(ticks)), [shortened(tick, 12) for tick in ticks], rotation=45, ha="right", **WORDS
             )
         elif kind == "line" and np.asarray(places).dtype.kind == "M":
             locator = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]

@@ -295,7 +295,7 @@ def _shown(
     low, high = np.empty(len(value)), np.empty(len(value))
     for part in given.parts:
         axes, places = axes_of(part, adjusted.grid), places_of(part, adjusted.grid)
-        estimates, low[part.rows], high[part.rows] = (each[places] for each in adjusted.answers(axes))
+        estimates, low[part.rows], high[part.rows] = (answer[places] for answer in adjusted.answers(axes))
         own = estimates if cells is None else margin(cells, cells.ndim, axes).reshape(-1)[places]
         value[part.rows] = own
     low, high = np.fmin(low, value), np.fmax(high, value)

@@ -124,7 +124,7 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
 def _limits(limits: Sequence[float]) -> tuple[float, float]:
     if isinstance(limits, str) or not isinstance(limits, Sequence) or len(limits) != 2:
         raise ColumnTypeError("limits are two numbers, those of class A and of class B, as in (0.1, 0.33).")
-    good, fair = (float_of("a limit", plain_number("a limit", each)) for each in limits)
+    good, fair = (float_of("a limit", plain_number("a limit", limit)) for limit in limits)
     if not 0 < good < fair:
         raise ParameterError(f"limits must rise from above 0, but are ({good:g}, {fair:g}): write (0.1, 0.33).")
     return good, fair

@@ -72,10 +72,10 @@ def shrink(table: pd.DataFrame, towards: Hashable = ALL_AREAS) -> pd.DataFrame:
     (lo, hi) = said.lines[0].bounds or (0.0, 1.0)
     value = np.full(len(table), np.nan)
     weight = np.full(len(table), np.nan)
-    for own in _areas(table, rows, measured, towards):
-        above, below = measured.take(own).numbers
+    for area in _areas(table, rows, measured, towards):
+        above, below = measured.take(area).numbers
         found = shrinkage(above, below, measured.variance)
-        value[rows[own]], weight[rows[own]] = np.clip(lo + (hi - lo) * found.share, lo, hi), found.weight
+        value[rows[area]], weight[rows[area]] = np.clip(lo + (hi - lo) * found.share, lo, hi), found.weight
     kept = table.drop(columns=[each for each in (*MEASURED_COLUMNS, DRAW) if each in table])
     low, high = np.fmin(table["low"], value), np.fmax(table["high"], value)
     result = kept.assign(value=value, low=low, high=high)

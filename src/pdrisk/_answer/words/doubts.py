@@ -97,23 +97,26 @@ def _is_laplace(line: Line, kind: type[Statistic]) -> bool:
 def _warn_of_width(releases: Sequence[Released]) -> None:
     """Warn of answers whose own noise interval, which is published, covers much of the range of possible answers."""
     wide = []
-    for each in releases:
-        mechanism = each.noisy.mechanism
-        if isinstance(mechanism, ClippedSums) and mechanism.clips_most(each.noisy.drawn):
+    for release in releases:
+        mechanism = release.noisy.mechanism
+        if isinstance(mechanism, ClippedSums) and mechanism.clips_most(release.noisy.drawn):
             _warn(
-                f'{each.line.name}: clip="private" clips some {mechanism.left:,} records at this eps, and there seem '
-                "to be hardly more: the answer says little of most of them. Ask with a larger eps, or without clip."
+                f'{release.line.name}: clip="private" clips some {mechanism.left:,} records at this eps, and there '
+                "seem to be hardly more: the answer says little of most of them. Ask with a larger eps, or without "
+                "clip."
             )
-        low, high = each.line.statistic.value_range(each.noisy.mechanism.universe)
-        if each.line.mechanism == "laplace" or each.line.universe is None or not math.isfinite(high - low):
+        low, high = release.line.statistic.value_range(release.noisy.mechanism.universe)
+        if release.line.mechanism == "laplace" or release.line.universe is None or not math.isfinite(high - low):
             continue
-        ends = tuple(map(_plain, each.noisy.interval()))
-        most = 1.0 if each.noisy.mechanism.is_one_sided else USEFUL
+        ends = tuple(map(_plain, release.noisy.interval()))
+        most = 1.0 if release.noisy.mechanism.is_one_sided else USEFUL
         broad = np.atleast_1d((ends[1] - ends[0] > most * (high - low)) | ((ends[0] <= low) & (ends[1] >= high)))
         if len(broad) and broad.all():
-            wide.append(f"{each.line.name}: {float(np.min(ends[1] - ends[0])):.4g} wide, of {high - low:.6g} possible")
+            wide.append(
+                f"{release.line.name}: {float(np.min(ends[1] - ends[0])):.4g} wide, of {high - low:.6g} possible"
+            )
         elif broad.any():
-            wide.append(f"{each.line.name}: {int(broad.sum())} of {len(broad)} groups")
+            wide.append(f"{release.line.name}: {int(broad.sum())} of {len(broad)} groups")
     if wide:
         _warn(
             f"the noise leaves little of the answer. 95 % noise interval of {_some(wide)}. Ask with a larger eps, "
@@ -126,19 +129,19 @@ def _warn_of_few(releases: Sequence[Released]) -> None:
     if len(releases) == 1:  # no order statistic tells the number of its own records
         return
     few = []
-    for each in releases:
-        least = formatting.records_said_of(each.noisy.mechanism.rank95)
+    for release in releases:
+        least = formatting.records_said_of(release.noisy.mechanism.rank95)
         if least is None:
             continue
-        counted = next((n for other in releases if (n := _noisy_records(other, each.line)) is not None), None)
+        counted = next((n for other in releases if (n := _noisy_records(other, release.line)) is not None), None)
         if counted is None:
             continue
-        too_few = (counted < least) & ~each.noisy.withheld
+        too_few = (counted < least) & ~release.noisy.withheld
         if len(too_few) and too_few.all():
-            few.append(f"{each.line.name}, which says nothing of fewer than some {least:,} records")
+            few.append(f"{release.line.name}, which says nothing of fewer than some {least:,} records")
         elif too_few.any():
             few.append(
-                f"{each.line.name}, which says nothing of the {int(too_few.sum())} groups of less than {least:,}"
+                f"{release.line.name}, which says nothing of the {int(too_few.sum())} groups of less than {least:,}"
             )
     if few:
         _warn(
@@ -150,12 +153,12 @@ def _warn_of_few(releases: Sequence[Released]) -> None:
 def _warn_of_small(releases: Sequence[Released]) -> None:
     """Warn, once for each table, of many cells whose noise is wider than their number."""
     small = cells = 0
-    for each in releases:
-        low, high = each.noisy.interval()
+    for release in releases:
+        low, high = release.noisy.interval()
         known = ~np.isnan(high - low)
-        if known.sum() >= MANY and not isinstance(each.line.statistic, Histogram):  # of which many bins are empty
+        if known.sum() >= MANY and not isinstance(release.line.statistic, Histogram):  # of which many bins are empty
             cells += int(known.sum())
-            small += int(((high - low) / 2 > np.abs(each.noisy.values.astype(np.float64)))[known].sum())
+            small += int(((high - low) / 2 > np.abs(release.noisy.values.astype(np.float64)))[known].sum())
     if small > SMALL * cells:
         _warn(
             f"in {formatting.share(small / cells)} of the {cells:,} cells of this table the noise reaches farther than "
@@ -192,21 +195,21 @@ def _warn_of_ends(releases: Sequence[Released]) -> None:
     reach the end, and only at an end that is as far from zero as the other one is near it enough.
     """
     clamped = []
-    for each in releases:
-        universe, statistic = each.line.universe, each.line.statistic
+    for release in releases:
+        universe, statistic = release.line.universe, release.line.statistic
         if universe is None or universe == UNIT or not isinstance(statistic, Mean | Median):
             continue
         if isinstance(statistic, Median):  # of which many are 0, and few at the upper end
-            at_end = _plain(each.noisy.values) >= universe.hi
+            at_end = _plain(release.noisy.values) >= universe.hi
         else:
-            low, high = map(_plain, each.noisy.interval())
+            low, high = map(_plain, release.noisy.interval())
             narrow = high - low <= USEFUL * (universe.hi - universe.lo)
             near = NEAR * (universe.hi - universe.lo)
             at_end = narrow & ((low <= universe.lo) | (high >= universe.hi))
             at_end |= (low >= universe.hi - near) & (universe.hi >= -universe.lo)
             at_end |= (high <= universe.lo + near) & (-universe.lo >= universe.hi)
         if np.size(at_end) and np.all(at_end):
-            clamped.append(f"{each.line.name}, within bounds {universe.lo:g} to {universe.hi:g}")
+            clamped.append(f"{release.line.name}, within bounds {universe.lo:g} to {universe.hi:g}")
     if clamped:
         _warn(
             f"the answer lies at or near an end of its bounds, as far as its noise tells: {_some(clamped)}. Values "

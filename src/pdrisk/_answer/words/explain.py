@@ -232,7 +232,7 @@ class _Telling:
     def _clips(self) -> Rows:
         """The clipping points of all lines."""
         ends = dict.fromkeys(line.clip for line in self.answer.lines if line.clip is not None)
-        texts = [tuple(map(formatting.number, each)) for each in ends]
+        texts = [tuple(map(formatting.number, end)) for end in ends]
         return [(self.said["clip"], self.said["clip_is"].format(low=low, high=high)) for low, high in texts]
 
     def _ranks(self, line: AnswerLine) -> str:

@@ -93,7 +93,7 @@ def table_of(rows: Rows) -> pd.DataFrame:
             "asked": [number[each.asked] for each in said.values()],
             "eps": [number[text] for text in paid],
             "delta": [deltas[each.delta] for each in said.values()],
-            "mu": [mu[each] for each in squares],
+            "mu": [mu[square] for square in squares],
             "total": [total / whole for total in accumulate(parts[text] for text in paid)],
             "query": pd.Series([_query(each, said) for each in said.values()], dtype=object),
             "bounds": pd.Series([each.bounds for each in said.values()], dtype=object),

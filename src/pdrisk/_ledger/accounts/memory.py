@@ -132,7 +132,7 @@ class Identity:
     @property
     def has_changed(self) -> bool:
         """Whether the content is known to have changed; from then on nothing is remembered."""
-        return bool(self._changed) or any(each.has_changed for each in self._others)
+        return bool(self._changed) or any(other.has_changed for other in self._others)
 
     @property
     def state(self) -> str | None:
@@ -168,7 +168,7 @@ class Identity:
             versions = [data._version for data in datasets]
             return None not in versions and origin.place is not None and origin.place() is not None
         frames = [*self._public, *(table.frame for data in datasets for table in data._tables.values())]
-        return any(each is origin.frame for each in frames)
+        return any(frame is origin.frame for frame in frames)
 
     def about(self, query: Query, origin: Origin | None, payer: tuple[str, str]) -> list[Any] | None:
         """The part of a question that `question` does not hold: its data; None if it cannot be remembered."""

@@ -237,9 +237,9 @@ def beside(query: Query, policy: Policy, account: Account, budget: tuple[str, st
     number = next((each.id for each in reversed(_around.get()) if each._ledger._budget == budget), None)
     if number is None:
         return {}
-    for each in publications(account).values():
-        if each.id == number:
-            each.check_open()
+    for publication in publications(account).values():
+        if publication.id == number:
+            publication.check_open()
     facts: dict[str, Any] = {"unit": query.unit.name}
     if query.unit.leaves_out:
         facts["leaves_out"] = list(query.unit.leaves_out)

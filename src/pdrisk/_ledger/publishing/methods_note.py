@@ -152,10 +152,10 @@ def statement_of(account: Account, name: object) -> Statement:
         raise ParameterError(
             f"publication {known.name!r} holds no answer yet: ask inside `with ledger.publication({known.name!r}):`."
         )
-    for each in chain.answers:
-        if any(line["bounds"] == "column" for line in each.question["lines"]):
+    for answer in chain.answers:
+        if any(line["bounds"] == "column" for line in answer.question["lines"]):
             raise NotPublicError(
-                f"{each.asked} took its bounds from the data, and no eps covers what that reveals: a statement would "
+                f"{answer.asked} took its bounds from the data, and no eps covers what that reveals: a statement would "
                 "promise what does not hold. Declare bounds and ask anew, in another publication."
             )
     return decoded(account.place, lambda: _StatementParts(known, there, account.dataset, chain).statement())
@@ -202,7 +202,7 @@ class _StatementParts:
         return self.chain.answers[-1]
 
     def _of_units(self, field: str) -> str:
-        units = dict.fromkeys((each.kind, printable(each.facts["unit"])) for each in self.chain.answers)
+        units = dict.fromkeys((answer.kind, printable(answer.facts["unit"])) for answer in self.chain.answers)
         texts = [TEXTS.get(f"{field}_{kind}", TEXTS[f"{field}_one"]).format(unit=unit) for kind, unit in units]
         return "; ".join(dict.fromkeys(texts))
 
@@ -219,7 +219,7 @@ class _StatementParts:
     @cached_property
     def own(self) -> Spent:
         """What was paid for the publication."""
-        return sum((each.paid for each in self.chain.answers), Spent())
+        return sum((answer.paid for answer in self.chain.answers), Spent())
 
     @property
     def is_all(self) -> bool:
@@ -276,8 +276,8 @@ class _StatementParts:
     @property
     def unprotected(self) -> str:
         """What answers took from the data without noise."""
-        columns = dict.fromkeys(filter(None, (each.keys_from_data for each in self.chain.answers)))
-        return "; ".join(TEXTS["keys_of_data"].format(columns=each) for each in columns)
+        columns = dict.fromkeys(filter(None, (answer.keys_from_data for answer in self.chain.answers)))
+        return "; ".join(TEXTS["keys_of_data"].format(columns=column) for column in columns)
 
     def registered(self) -> dict[str, Any]:
         """The entry for the registry of deployments, whose other fields only the publisher knows."""
@@ -289,9 +289,9 @@ class _StatementParts:
         variant = {"variant_name": "Approximate DP" if self.own.delta else "Pure DP"}
         if self.unprotected:
             variant["unprotected_quantities"] = self.unprotected
-        rules = dict.fromkeys(rule for each in answers for rule in (*each.values, *each.limits))
-        after = dict.fromkeys(text for each in answers for text in each.roundings)
-        noises = dict.fromkeys(noise for each in answers for noise in each.noises)
+        rules = dict.fromkeys(rule for answer in answers for rule in (*answer.values, *answer.limits))
+        after = dict.fromkeys(text for answer in answers for text in answer.roundings)
+        noises = dict.fromkeys(noise for answer in answers for noise in answer.noises)
         composition = [
             TEXTS["composition"],
             *([] if self.chain.promise.success is None else [TEXTS["composition_limit"]]),
@@ -300,7 +300,7 @@ class _StatementParts:
             "basic": {
                 "name": self.known.name,
                 "description": TEXTS["description"].format(
-                    dataset=self.dataset, asked="; ".join(each.asked for each in answers)
+                    dataset=self.dataset, asked="; ".join(answer.asked for answer in answers)
                 ),
                 "intended_use": self.known.purpose,
                 "data_product_type": "Summary statistics",

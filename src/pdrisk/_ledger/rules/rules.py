@@ -141,4 +141,4 @@ def largest(limits: Sequence[Mapping[str, str]], name: str) -> Fraction | None:
     """The largest value of a limit that is still set; of what may be spent although it no longer is, none."""
     if name not in limits[-1]:
         return None
-    return max(Fraction(each[name]) for each in limits if name in each)
+    return max(Fraction(limit[name]) for limit in limits if name in limit)

@@ -348,7 +348,7 @@ def where(given: Mapping[str, str]) -> str:
 
     if "service" in given:
         return f"service {given['service']}"
-    usual = {each.keyword.decode(): each.val.decode() for each in Conninfo.get_defaults() if each.val}
+    usual = {default.keyword.decode(): default.val.decode() for default in Conninfo.get_defaults() if default.val}
     found = {**usual, **given}
     host, port = found.get("host") or found.get("hostaddr") or "", found.get("port", "")
     host = "localhost" if not host or host.startswith("/") else host

@@ -82,7 +82,7 @@ class Joint:
     @cached_property
     def weights(self) -> Weights:
         """The weights of the scores."""
-        scores = [each.score for each in self.targets]
+        scores = [target.score for target in self.targets]
         return Weights.of_all(scores, self.outcomes, self.eps)
 
     def levels(self, cells: Cells) -> Levels:
@@ -168,7 +168,7 @@ class Joint:
         """
         worlds = self.levels(first), self.levels(second)
         logs = np.log(self.weights.shares)
-        whole = [np.log(np.add.reduceat(each.mass, each.first[:-1])) for each in worlds]
+        whole = [np.log(np.add.reduceat(world.mass, world.first[:-1])) for world in worlds]
         total = 0.0
         for group in range(len(whole[0])):
             indices = [self._indices(worlds, row, group) for row in range(len(self.targets))]
@@ -264,8 +264,8 @@ class Levels:
         table = (*weights.table, 0)
         drops = [table[one] - table[other] for one, other in zip(at.tolist(), beyond.tolist(), strict=True)]
         mass = np.array([drop / table[0] for drop in drops])  # Python's division of integers rounds once
-        for each in places:
-            mass *= each
+        for place in places:
+            mass *= place
         items, scored, spares = zip(*parts, strict=True)
         return cls(group, at, first, places, mass, items, scored, spares, drops, size)
 

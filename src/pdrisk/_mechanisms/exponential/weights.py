@@ -114,7 +114,7 @@ class Weights:
     @classmethod
     def of_all(cls, scores: Iterable[Score], points: int, eps: Fraction) -> Weights:
         """The weights of the largest of several scores."""
-        moves = [(each.up, each.down) for each in scores]
+        moves = [(score.up, score.down) for score in scores]
         return _weights(max(up for up, _ in moves), max(down for _, down in moves), points, eps)
 
     @property

@@ -76,7 +76,9 @@ class Law:
     @property
     def said(self) -> dict[str, Any]:
         """The law as JSON values."""
-        return {each.name: _said(value) for each in fields(self) if (value := getattr(self, each.name)) != each.default}
+        return {
+            field.name: _said(value) for field in fields(self) if (value := getattr(self, field.name)) != field.default
+        }
 
     @classmethod
     def of_said(cls, said: dict[str, Any]) -> Law:

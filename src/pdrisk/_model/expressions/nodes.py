@@ -213,7 +213,7 @@ def _parts(node: Node) -> tuple[Node, ...]:
 def conjuncts(node: Node | None) -> list[Node]:
     """The conditions that AND joins; none without one."""
     if isinstance(node, Operation) and node.symbol == "and":
-        return [each for part in node.parts for each in conjuncts(part)]
+        return [conjunct for part in node.parts for conjunct in conjuncts(part)]
     return [] if node is None else [node]
 
 
@@ -275,7 +275,7 @@ def constants(node: Node) -> list[Constant]:
 
 def is_given(node: Node) -> bool:
     """Whether any of its constants came from outside the text."""
-    return any(each.given is not None for each in constants(node))
+    return any(constant.given is not None for constant in constants(node))
 
 
 def equalities(node: Node) -> Iterator[tuple[Column, Constant]]:

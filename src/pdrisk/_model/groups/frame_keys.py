@@ -78,7 +78,7 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
 def _one_of_each_kind(levels: list[Hashable]) -> list[Hashable]:
     """One key of each type and time zone."""
     kinds = set(map(type, levels))
-    has_zones = any(hasattr(each, "tzinfo") for each in kinds)
+    has_zones = any(hasattr(kind, "tzinfo") for kind in kinds)
     if len(kinds) == 1 and not has_zones:
         return levels[-1:]
     zones = [getattr(level, "tzinfo", None) for level in levels] if has_zones else []

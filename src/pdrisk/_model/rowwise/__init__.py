@@ -157,7 +157,7 @@ class Fitted(NamedTuple):
 
 def _joined(*parts: Node) -> Node:
     """Conditions joined with ``and``: ``a and b`` with ``c`` is ``a and b and c``."""
-    both = (each.parts if isinstance(each, Operation) and each.symbol == "and" else (each,) for each in parts)
+    both = (part.parts if isinstance(part, Operation) and part.symbol == "and" else (part,) for part in parts)
     return Operation("and", tuple(each for listed in both for each in listed))
 
 
@@ -241,7 +241,7 @@ def equal_to(column: Hashable, value: Any, frame: pd.DataFrame, option: str) -> 
 def with_values(columns: tuple[Hashable, ...], frame: pd.DataFrame, rows: RowwiseFilter | None) -> RowwiseFilter:
     """The filter of the records that have a value in all of these columns, and are selected by another one."""
     builder = Builder("columns", frame, lambda _: None)
-    known = _joined(*(builder.operation("notna", builder.column(each)) for each in columns))
+    known = _joined(*(builder.operation("notna", builder.column(column)) for column in columns))
     own = _checked(builder, lambda: known)
     return own if rows is None else own.and_also(rows)
 
@@ -251,7 +251,7 @@ def judged_again(kept: RowwiseFilter, frame: pd.DataFrame, levels: Levels) -> Ro
     builder = Builder(str(kept.text), frame, levels, "query")
     assert kept.written is not None
     rule, value = typed(
-        kept.written, {builder.column(each).name: frame[each].iloc[:0] for each in kept.columns}, builder
+        kept.written, {builder.column(column).name: frame[column].iloc[:0] for column in kept.columns}, builder
     )
     check_boolean(kept.written, value, builder)
     return replace(kept, rule=rule)

@@ -75,7 +75,7 @@ def derived(
         tree = builder.tree()
         if not isinstance(tree, Call | Column | Operation):
             builder.refuse(f"it names no column. {EXAMPLE}.")
-        rule, value = typed(tree, {each: frame[each].iloc[:0] for each in builder.columns}, builder)
+        rule, value = typed(tree, {column: frame[column].iloc[:0] for column in builder.columns}, builder)
         kind = column_kind(value)
         if kind not in ("numbers", "truth values") or value.dtype == object:
             builder.refuse(f"it gives {kind}: derived columns hold numbers or truth values.")

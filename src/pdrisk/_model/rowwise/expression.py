@@ -47,7 +47,7 @@ class Behind:
     def __call__(self, *given: object, **options: object) -> Recorded:
         recorded, own = object.__getattribute__(self, "state")
         builder, node = state_of(recorded)
-        given = (*given, *(options.pop(each) for each in ("pat",) if each in options))
+        given = (*given, *(options.pop(name) for name in ("pat",) if name in options))
         parts = [builder.constant(each, "a constant", GIVEN) for each in given if not isinstance(each, Recorded)]
         return Recorded(builder, builder.function(own, node, parts, options))
 

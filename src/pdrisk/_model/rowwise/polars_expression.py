@@ -79,7 +79,7 @@ def _function(said: Any, given: list[Any], builder: Builder) -> Node:
     name, options = next(iter(own.items())) if isinstance(own, dict) else (own, {})
     if kind in ("StringExpr", "TemporalExpr") and name in BEHIND:
         column, *parts = (_node(each, builder) for each in given)
-        constants = [each for each in parts if isinstance(each, Constant)]
+        constants = [part for part in parts if isinstance(part, Constant)]
         how = {"regex": False} if name == "Contains" and options["literal"] else {}
         return builder.function(BEHIND[name], column, constants, how)
     if kind not in ("", "Boolean"):

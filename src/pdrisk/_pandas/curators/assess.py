@@ -50,10 +50,10 @@ def assessment(frame: pd.DataFrame, columns: object, statistics: object, request
     lines = lines_of_columns(frame, columns, statistics, request)
     if request.success is not None and request.eps is not USUAL_EPS:
         raise ParameterError("pass exactly one of eps= and success= (not both): what each answer costs is found by it.")
-    limits = [limit_of(checked_success(each)) for each in listed_numbers("success", request.success)]
+    limits = [limit_of(checked_success(number)) for number in listed_numbers("success", request.success)]
     losses = [] if limits else eps_values(request.eps)
-    for each in losses:
-        check_smallest(each)
+    for loss in losses:
+        check_smallest(loss)
     query, engine = judged_selection(frame, lines, request)
     reading = engine.read(query)
     labels = None if reading.groups is None else list(reading.groups)
@@ -67,8 +67,8 @@ def _block(
 ) -> pd.DataFrame:
     """The rows of one column and statistic: groups outside, eps inside."""
     line, summary, people = query.lines[at], reading.summaries[at], reading.people(at)
-    mechanisms = [query.mechanism(at, reading.universes[at], each) for each in losses]
-    weights = [query.weight(at, each) for each in losses]
+    mechanisms = [query.mechanism(at, reading.universes[at], loss) for loss in losses]
+    weights = [query.weight(at, loss) for loss in losses]
     size = len(summary.n)
     known = [
         facts(mechanism, summary, 0.0, query.unit, weight, people)
@@ -80,7 +80,7 @@ def _block(
         return np.stack(parts, axis=1).ravel()
 
     grouped = {} if groups is None else {"group": pd.Index(groups).repeat(len(known))}
-    eps = np.tile([float(each) for each in losses], size)
+    eps = np.tile([float(loss) for loss in losses], size)
     widths = [each.noise95(summary) for each in mechanisms]
     return pd.DataFrame(
         {

@@ -382,7 +382,7 @@ def _pair(named: Any) -> Any:
     """Column and statistic of a named aggregation, as pairs or as pandas has them."""
     if not isinstance(named, pd.NamedAgg):
         return named
-    args, parameters = (getattr(named, each, None) for each in ("args", "kwargs"))  # pandas 2 has neither
+    args, parameters = (getattr(named, name, None) for name in ("args", "kwargs"))  # pandas 2 has neither
     if args:
         raise ParameterError('name the parameters of a statistic, as in pd.NamedAgg("x", "quantile", q=0.9).')
     return named.column, (named.aggfunc, parameters) if parameters else named.aggfunc

@@ -60,8 +60,8 @@ def planned_margins(
 def _rows(line: Line, lead: Line, share: Fraction, n: int, margins: Margins) -> list[dict[str, Any]]:
     """The rows of one question, one for each table."""
     mechanisms = {axes: line.calibrated(share * part) for axes, part in margins.shares}
-    for each in mechanisms.values():
-        each.check()
+    for mechanism in mechanisms.values():
+        mechanism.check()
     design = MeasuredMargins(margins.grid.sizes, {axes: law_of(each).variance for axes, each in mechanisms.items()})
     scales = {axes: float(law_of(each).scale) for axes, each in mechanisms.items()}
     whole, found = line.calibrated(share), []

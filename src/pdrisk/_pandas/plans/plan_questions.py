@@ -155,7 +155,7 @@ def plan(
     """
     tables = MarginsAsked(margins, allot)
     columns, cells = _groups(groups)
-    targets = isinstance(questions, Mapping) and any(isinstance(said, Mapping) for said in questions.values())
+    targets = isinstance(questions, Mapping) and any(isinstance(question, Mapping) for question in questions.values())
     if tables.named and (targets or success is not None or columns is None):
         raise ParameterError(
             "margins= plans a table of a given eps, and needs groups={column: number of keys, ...}: with targets write "

@@ -204,7 +204,7 @@ def declared_table(frame: pd.DataFrame) -> pd.DataFrame:
     of_numbers = float if not any(one.dates for one in known) else object
     table = pd.DataFrame(
         {
-            **{name: pd.Series([each[at] for each in ends], dtype=of_numbers) for at, name in enumerate(ENDS)},
+            **{name: pd.Series([end[at] for end in ends], dtype=of_numbers) for at, name in enumerate(ENDS)},
             "keys": pd.Series([None if one.keys is None else list(one.keys) for one in known], dtype=object),
             "missing": pd.Series([list(one.missing) if one.missing else None for one in known], dtype=object),
             "source": [one.source for one in known],

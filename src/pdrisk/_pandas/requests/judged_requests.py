@@ -138,10 +138,10 @@ def judged_selection(
     missing = codes_of(frame, list(dict.fromkeys((*reads, *unit.person))))
     filters = [each for each in (rows, *(line.indicator for line in lines)) if each is not None]
     filters += () if unit.waves is None else unit.waves.conditions
-    for each in filters:
-        each.check_codes(missing)
-    unknown = any(each.canonical is None for each in filters)
-    said = None if unknown else "".join(str(each.canonical) for each in filters)
+    for condition in filters:
+        condition.check_codes(missing)
+    unknown = any(condition.canonical is None for condition in filters)
+    said = None if unknown else "".join(str(condition.canonical) for condition in filters)
     if said is not None:
         conditions = (line.indicator.rule for line in lines if line.indicator is not None)
         said += "".join(meaning_of(rule, as_value=True) for rule in conditions if rule is not None)
@@ -199,7 +199,7 @@ def check_rows_in_python(engine: Engine[Any], asked: str) -> None:
 
 def eps_values(eps: object) -> list[Fraction]:
     """One or several privacy losses, as `epsilon` reads each."""
-    return [epsilon(each) for each in listed_numbers("eps", [None] if eps is None else eps)]
+    return [epsilon(number) for number in listed_numbers("eps", [None] if eps is None else eps)]
 
 
 def listed_numbers(name: str, given: object) -> list[object]:

@@ -169,7 +169,7 @@ class Request:
 NO_OPTIONS = ("people", "design", "opened", "tables")  # of all statistics
 UNIT_OPTIONS = tuple(inspect.get_annotations(UnitOptions))
 DEFAULTS: dict[str, Any] = {
-    each.name: each.default for each in dataclasses.fields(Request) if each.name not in NO_OPTIONS
+    field.name: field.default for field in dataclasses.fields(Request) if field.name not in NO_OPTIONS
 }
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -211,7 +211,7 @@ def with_options(method: Method, *, names: bool = False) -> Method:
 def with_unit_options(method: Method) -> Method:
     """The method with the options about people in its signature, as `with_options` has all; others are refused."""
     written = inspect.signature(method)
-    own = [each for each in written.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    own = [parameter for parameter in written.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
     signature = written.replace(parameters=[*own, *_offered(dict.fromkeys(UNIT_OPTIONS))])
 
     @wraps(method)
@@ -238,7 +238,7 @@ def _check_bound(called: str, signature: inspect.Signature, args: Sequence[Any],
     """Refuse arguments that the function does not take, and say what to write instead."""
     problem = unknown_keyword(signature, given, OF_PANDAS)
     if called == "slope" and len(args) > 1:  # besides self
-        one, other = ([shown(each) for each in args[1:]] + ["..."])[:2]
+        one, other = ([shown(arg) for arg in args[1:]] + ["..."])[:2]
         problem = (
             f"name both columns, as in slope(y={other}, x={one}), by how much {other} grows with {one}, or "
             f"slope(y={one}, x={other})."

@@ -79,7 +79,7 @@ def _given(frame: pd.DataFrame, column: Hashable, statistics: Sequence[Weighted]
     """The bounds that a request gives of a column, or of its changes; None without any."""
     bounds = request.bounds
     if not _is_by_column(request):
-        if all(isinstance(each, WeightedChange) for each in statistics) and not isinstance(bounds, str):
+        if all(isinstance(statistic, WeightedChange) for statistic in statistics) and not isinstance(bounds, str):
             return bounds
         raise ParameterError(
             "a weighted answer has the bounds of two columns: pass bounds={'income': (lo, hi), 'w': (0, largest)}, or "
@@ -132,28 +132,32 @@ def _of_values(
     by_column: bool,
 ) -> list[Line]:
     """The lines before the bounds of the weights are known."""
-    if isinstance(column, str) and column not in frame.columns and all(_is_share(each) for each in statistics):
+    if (
+        isinstance(column, str)
+        and column not in frame.columns
+        and all(_is_share(statistic) for statistic in statistics)
+    ):
         condition = judged_condition(frame, column, bounds)
-        return [Line(column, each, UNIT, "declared", indicator=condition, other=name) for each in statistics]
+        return [Line(column, statistic, UNIT, "declared", indicator=condition, other=name) for statistic in statistics]
     check_column(frame, column)
     if isinstance(bounds, str):
         raise ParameterError('weighted answers take no bounds="column": declare bounds=(lo, hi).')
     lines = []
-    for each in statistics:
-        if isinstance(each, WeightedChange):
-            line = line_of_change(frame, column, each.change, bounds, by_column=by_column)
-            lines.append(replace(line, statistic=each, other=name))
+    for statistic in statistics:
+        if isinstance(statistic, WeightedChange):
+            line = line_of_change(frame, column, statistic.change, bounds, by_column=by_column)
+            lines.append(replace(line, statistic=statistic, other=name))
             continue
-        plain = Proportion() if _is_share(each) else each.label
+        plain = Proportion() if _is_share(statistic) else statistic.label
         found, source = interval_of(frame, column, plain, bounds)
         if found is None:
             form = f"bounds={{{column!r}: (lo, hi)}}"
             raise missing_argument(
-                f"{written(each.label, column, name)} needs bounds of column {column!r}, the range its values can "
+                f"{written(statistic.label, column, name)} needs bounds of column {column!r}, the range its values can "
                 f"have: pass {form}, or declare them once with df.dprisk.declare({form}) or a pandera schema.",
                 form,
             )
-        lines.append(Line(column, each, found, source, other=name))
+        lines.append(Line(column, statistic, found, source, other=name))
     return lines
 
 

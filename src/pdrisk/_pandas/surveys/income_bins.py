@@ -76,7 +76,7 @@ def income_bins(
         return Inequality.of(table, measured, edges, share, measures)
 
     found: Inequality = of_frame(query, engine, answer, asker)
-    if any(each in SHARES for each in measures):
+    if any(measure in SHARES for measure in measures):
         try:
             warn_of_crowded_bins(found.is_crowded)
         except NoisyReleaseWarning:  # where warnings are errors: what a ledger paid for is not lost for that
@@ -90,7 +90,7 @@ def _measures(of: object) -> tuple[str, ...]:
     if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
         raise ColumnTypeError(f"of lists measures, as in of=[{MEASURES[0]!r}], not {type(of).__name__}.")
     names = tuple(islice(dict.fromkeys(listed), len(MEASURES) + 1))
-    if unknown := [each for each in names if each not in MEASURES]:
+    if unknown := [name for name in names if name not in MEASURES]:
         raise ParameterError(
             f"unknown measure {shown(unknown[0])}; available: {', '.join(MEASURES)}."
             f"{did_you_mean(unknown[0], MEASURES)}"
@@ -136,7 +136,7 @@ def _check_edges(frame: pd.DataFrame, column: Hashable, edges: Sequence[float], 
             f"the edges reach from {edges[0]:g} to {edges[-1]:g}, beyond the declared bounds of {column!r}, "
             f"{known.lo:g} to {known.hi:g}, where no value lies: list edges within them."
         )
-    if edges[0] < 0 and (without := [each for each in measures if each in SHARES]):
+    if edges[0] < 0 and (without := [measure for measure in measures if measure in SHARES]):
         raise ParameterError(
             f"{without[0]} is about shares of all incomes, which are none where some are below 0: begin the edges with "
             f"0, so that incomes below count in the first bin, or ask of={[e for e in MEASURES if e not in SHARES]!r}."

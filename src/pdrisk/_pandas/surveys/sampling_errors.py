@@ -283,7 +283,7 @@ def _observed_units(deviations: Deviations, options: Mapping[str, Any]) -> int:
     """Number of all units that there are, also beyond a filter and listed groups; at least 2."""
     everybody = replace(deviations, query=replace(deviations.query, groups=None))
     others = {name: each for name, each in options.items() if name not in ("where", "by", "keys")}
-    name = next(each for each in everybody.data._frame.columns if isinstance(each, str))
+    name = next(column for column in everybody.data._frame.columns if isinstance(column, str))
     _, _, units = _of_units(everybody, f"`{name}`.isna() * 1.0", others)
     return max(int(units.sum()), 2)
 

@@ -119,7 +119,7 @@ class Given:
 
     def only(self, name: str) -> Given:
         """One of the tables, by its name in lower case."""
-        return self._mapped(lambda tables: {each: tables[each] for each in tables if each == name})
+        return self._mapped(lambda tables: {table: tables[table] for table in tables if table == name})
 
     def _mapped(self, of: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Given:
         frames, others, tables, said, remote = map(of, (self.frames, self.others, self.tables, self.said, self.remote))

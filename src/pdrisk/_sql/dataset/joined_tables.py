@@ -326,7 +326,7 @@ def _pairs(
     first: People, second: People, on: object, own: Sequence[str], theirs: Sequence[str]
 ) -> list[tuple[str, str]]:
     """Pairs of columns that are compared, of the first and the second table."""
-    given = [str(each) for each in checked_columns("on", on)]
+    given = [str(column) for column in checked_columns("on", on)]
     key = list(map(str, first.columns))
     if not second.columns and (not given or set(key) <= set(given)):
         raise ParameterError(

@@ -139,7 +139,7 @@ def _values_of_cast(operand: Expression, kind: str, to: str) -> tuple[Scalar, ..
     if kind == TEXT:
         return values
     fits = INTEGERS.index(to) >= INTEGERS.index("INTEGER") if to in INTEGERS else to == "DOUBLE"
-    whole = all(each is None or (type(each) is int and abs(each) < 2**31) for each in values)
+    whole = all(value is None or (type(value) is int and abs(value) < 2**31) for value in values)
     return values if fits and whole else None
 
 

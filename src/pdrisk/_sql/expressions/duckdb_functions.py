@@ -77,7 +77,7 @@ def function(name: str, arguments: list[Expression]) -> Expression:
     span = LENGTHS if TEXT in kinds and form.arguments in ("t", "tt") else OF_DATES
     part = PARTS[str(arguments[0].value).lower()] if form.arguments == "ud" else name
     if part not in DATE_PARTS:
-        times, unit = [each.range for each in arguments if each.kind in TIMES], arguments[0]
+        times, unit = [argument.range for argument in arguments if argument.kind in TIMES], arguments[0]
         is_outside = unit.constant and unit.values is None  # of a parameter, which public texts would show
         lies = ANYTHING if is_outside else range_of_time(part, times, str(unit.value))
         return Expression(sql, NUMBER, "BIGINT", span=span, range=lies)

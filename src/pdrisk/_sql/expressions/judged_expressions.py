@@ -149,8 +149,8 @@ def _window(node: Window, scope: Scope) -> Expression:
     kept = None if node.function.condition is None else truth(text(node.function.condition, scope), "FILTER").condition
     made = window(
         node,
-        [text(each, scope) for each in node.function.arguments],
-        [text(each, scope).sql for each in node.partitions],
+        [text(argument, scope) for argument in node.function.arguments],
+        [text(partition, scope).sql for partition in node.partitions],
         [f"{text(each, scope).sql} {scope.order(how)}" for each, how in node.order],
         kept,
     )
@@ -220,9 +220,9 @@ def _missing(symbol: str, part: Expression) -> Expression:
 def _bucket(value: Node, lo: Node, hi: Node, n: Node, scope: Scope) -> Expression:
     """WIDTH_BUCKET as standard SQL has it: 1 to n, and 0 and n + 1 outside. DuckDB has none."""
     ends = [text(each, scope) for each in (lo, hi, n)]
-    low, high, size = (each.value for each in ends)
+    low, high, size = (end.value for end in ends)
     if (
-        not all(each.constant and each.kind == NUMBER for each in ends)
+        not all(end.constant and end.kind == NUMBER for end in ends)
         or type(size) is not int
         or not 1 <= size <= MOST_BUCKETS
         or not float(low) < float(high)  # type: ignore[arg-type]
@@ -232,7 +232,7 @@ def _bucket(value: Node, lo: Node, hi: Node, n: Node, scope: Scope) -> Expressio
             f"{MOST_BUCKETS} buckets: width_bucket(x, 0, 100, 10)."
         )
     found = _case(bucketed(value, lo, hi, n), scope)
-    if any(each.values is None for each in ends):  # of parameters
+    if any(end.values is None for end in ends):  # of parameters
         return replace(found, range=ANYTHING, values=None)
     return replace(found, range=Range(0.0, size + 1.0), values=tuple(range(size + 2)))
 

@@ -120,9 +120,9 @@ class _Resolver:
     def sides(self, parts: tuple[Node, ...]) -> tuple[Node, ...]:
         """Operands of a comparison: columns of 32 bits are compared in 32 bits with what has no exponent."""
         parts = numbers_read(parts, self.scope)
-        columns = [self.scope.column(each) if isinstance(each, Column) else None for each in parts]
-        is_narrow = [found is not None and found.type == "FLOAT" for found in columns]
-        literals = [isinstance(each, Constant) and not isinstance(each.value, float) for each in parts]
+        columns = [self.scope.column(part) if isinstance(part, Column) else None for part in parts]
+        is_narrow = [column is not None and column.type == "FLOAT" for column in columns]
+        literals = [isinstance(part, Constant) and not isinstance(part.value, float) for part in parts]
         if not any(is_narrow) or not all(map(max, is_narrow, literals)):
             return tuple(map(self.of, parts))
         return tuple(

@@ -46,7 +46,7 @@ _COUNTING = frozenset({"row_number", "rank", "dense_rank", "ntile", "count", "co
 
 def is_place(node: Window) -> bool:
     """Whether it is the place of a record among all others: its number, or how many come before it."""
-    return _numbers(node) and all(isinstance(each, Constant) for each in node.partitions)
+    return _numbers(node) and all(isinstance(partition, Constant) for partition in node.partitions)
 
 
 def _numbers(node: Window) -> bool:
@@ -64,7 +64,7 @@ def quantile_of(node: Window, names: Mapping[Node, str] | None = None) -> str:
         return ""
     ordered = node.order[0][0]
     x = (names or {}).get(ordered) or heading(ordered)
-    groups = ", ".join(heading(each) for each in node.partitions if not isinstance(each, Constant))
+    groups = ", ".join(heading(partition) for partition in node.partitions if not isinstance(partition, Constant))
     by = f" with GROUP BY {groups}" if groups else ""
     return f" If quantiles of {x} are wanted, write QUANTILE_CONT({x}, 0.5){by}, and 0.25 or 0.75 for quartiles."
 
@@ -72,7 +72,10 @@ def quantile_of(node: Window, names: Mapping[Node, str] | None = None) -> str:
 def aggregated(name: str, arguments: Sequence[Expression], distinct: bool = False) -> Expression:
     """An aggregate of noisy values, without its window or GROUP BY."""
     if name == MAP_OF_COUNTS:
-        lists = [f"list({each.sql} ORDER BY code) FILTER (WHERE {arguments[0].sql} IS NOT NULL)" for each in arguments]
+        lists = [
+            f"list({argument.sql} ORDER BY code) FILTER (WHERE {arguments[0].sql} IS NOT NULL)"
+            for argument in arguments
+        ]
         return Expression(f"map({', '.join(f'coalesce({each}, [])' for each in lists)})", MAPS)
     if name not in PLAIN:
         raise ParameterError(f"{name} is not understood over noisy values: write {', '.join(sorted(PLAIN))}.")

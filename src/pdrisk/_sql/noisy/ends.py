@@ -192,8 +192,8 @@ def _gathered(tree: Any, codes: Any, rows: _NoisyRows, size: int, values: Mappin
     if not isinstance(form, Linear):
         return None
     terms = np.bincount(form.noises.row, minlength=form.size)
-    lengths = np.fromiter((0 if each is np.nan else len(each) for each in codes), dtype=np.int64, count=size)
-    listed = [np.asarray(each, dtype=np.int64) for each in codes if each is not np.nan]
+    lengths = np.fromiter((0 if code is np.nan else len(code) for code in codes), dtype=np.int64, count=size)
+    listed = [np.asarray(code, dtype=np.int64) for code in codes if code is not np.nan]
     flat = np.concatenate([np.zeros(0, dtype=np.int64), *listed])
     into = np.repeat(np.arange(size), lengths)
     some = flat >= 0

@@ -40,4 +40,4 @@ def with_end(nested: Layered, settings: Settings) -> Layered:
 def _takes_first(select: Select) -> bool:
     """Whether it shows the first of its rows and nothing else."""
     others = (select.sets, select.having, select.qualify, select.offset)
-    return select.limit == Constant(1) and not aggregates(select) and all(each is None for each in others)
+    return select.limit == Constant(1) and not aggregates(select) and all(other is None for other in others)

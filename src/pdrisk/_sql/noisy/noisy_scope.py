@@ -136,7 +136,7 @@ class Values:
         if call.ordered or any(call.names):
             raise ParameterError(f"{call.name} takes one column of noisy values and nothing else.")
         rows = replace(self, groups=None, ordering=False, aggregated={}, windows={})
-        found = aggregated(call.name, [text(each, rows) for each in call.arguments], call.distinct)
+        found = aggregated(call.name, [text(argument, rows) for argument in call.arguments], call.distinct)
         if call.condition is not None:
             kept = truth(text(call.condition, rows), "FILTER").condition
             found = replace(found, sql=f"{found.sql} FILTER (WHERE {kept})")

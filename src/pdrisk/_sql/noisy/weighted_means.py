@@ -58,7 +58,7 @@ def with_weighted_means(select: Select) -> Select:
     """
     nodes = [item for item, _ in select.items if not isinstance(item, Star)]
     nodes += [each for each in (select.having, select.qualify, *(one.item for one in select.order)) if each is not None]
-    weighed = [found for node in nodes for part in below(node) for found in _quotients(part)]
+    weighed = [quotient for node in nodes for part in below(node) for quotient in _quotients(part)]
     if not weighed:
         return select
 

@@ -35,8 +35,8 @@ def crossed(relations: Sequence[Relation], sources: Sources, around: Sequence[No
     made = relations[order[0]]
     for at in order[1:]:
         made = joined(Join(Nothing(), Nothing(), "CROSS", None, ()), made, relations[at], sources, around)
-    columns = _in_order(made.columns, order, [len(each.columns) for each in relations])
-    members = _in_order(made.members, order, [len(each.members) or 1 for each in relations])
+    columns = _in_order(made.columns, order, [len(relation.columns) for relation in relations])
+    members = _in_order(made.members, order, [len(relation.members) or 1 for relation in relations])
     return replace(made, columns=tuple(columns), members=tuple(members))
 
 

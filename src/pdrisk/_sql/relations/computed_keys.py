@@ -54,7 +54,7 @@ def computed_keys(
             continue
         columns = [typed_key(column_of(name, sql_type, source), sql_type, (name,))
                    for name in names for sql_type in [source.columns[name]]]  # fmt: skip
-        known = [each.public(keys(each), limit_of(each.sql, found)) for each in columns]
+        known = [column.public(keys(column), limit_of(column.sql, found)) for column in columns]
         lists = [each for each in known if each is not None]
         if lists and len(lists) == len(columns):
             rows = _rows([groups[at].sql for at in places], columns, lists)

@@ -207,7 +207,7 @@ def _relation(
                 return _turned_back(turned, sides, item.using)
             return joined(item, sides[0], sides[1], sources)
         case Union(parts):
-            return united([_rowwise(each, sources, ctes, home, depth + 1) for each in parts], sources)
+            return united([_rowwise(part, sources, ctes, home, depth + 1) for part in parts], sources)
         case Subquery(select, alias, columns):
             inner = _rowwise(select, sources, ctes, home, depth)
             return _renamed(inner, (alias,) if alias else (), columns)

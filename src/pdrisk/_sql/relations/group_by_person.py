@@ -217,10 +217,10 @@ class _Grouped:
         extra = tuple(name for name in self.by.values() if name not in key)
         if extra:
             links = (
-                each._replace(columns=tuple(place[one] for one in each.columns)) for each in owners.links
-                if set(each.columns) <= set(place)
+                link._replace(columns=tuple(place[one] for one in link.columns)) for link in owners.links
+                if set(link.columns) <= set(place)
             )  # fmt: skip
-            single = tuple(each._replace(is_single=set(extra) <= set(each.columns)) for each in links)
+            single = tuple(link._replace(is_single=set(extra) <= set(link.columns)) for link in links)
             whole = Owners(key, owners.most, extra, links=single, factors=owners.factors)
         else:
             whole = Owners(key, 1, constant=frozenset(self.columns), is_proven=True)

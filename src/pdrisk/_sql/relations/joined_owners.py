@@ -76,7 +76,7 @@ def joined_owners(left: Relation, right: Relation, on: JoinedOn, how: str) -> Ow
     elif on.parts != frozenset(range(len(ours.key))):
         sides = zip(*(_keys_shown(each) for each in (left, right)), strict=True)
         equal = " AND ".join(f"{own} = {other}" for own, other in sides)
-        linked = any(each.is_link for each in (*ours.links, *theirs.links))
+        linked = any(link.is_link for link in (*ours.links, *theirs.links))
         advice = " Tables with links= are joined on the columns of a link, one step after the other." if linked else ""
         raise ParameterError(
             f"{left.source.name} and {right.source.name} are joined on something else than who a person is, so that "

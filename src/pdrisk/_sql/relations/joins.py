@@ -70,7 +70,7 @@ def joined(item: Join, left: Relation, right: Relation, sources: Sources, around
     made = _related(left, right, on, item.how, merged)
     if item.how in ("SEMI", "ANTI"):
         return made
-    columns = [each for each in right.columns if lowered(each[0]) not in map(lowered, item.using)]
+    columns = [column for column in right.columns if lowered(column[0]) not in map(lowered, item.using)]
     kept = on.conditions if item.how == "INNER" else ()  # ON is a WHERE then, and says what one does
     found = replace(made, columns=(*left.columns, *columns), members=pair.members, names=(), where=kept)
     assert found.owners is not None
@@ -142,7 +142,7 @@ def _equality(
 ) -> tuple[int | None, tuple[Expression, Expression] | None]:
     """Part of the id that two sides compare, and the sides by relation; None if it is no such equality."""
     try:
-        sides = [(_side(each, scope, left), named(each, scope)) for each in node.parts]
+        sides = [(_side(part, scope, left), named(part, scope)) for part in node.parts]
     except PdriskError:
         if is_around:  # of tables that are joined later
             return None, None
@@ -290,5 +290,5 @@ def _with_one_key(found: Relation, left: Relation, right: Relation) -> Relation:
     def moved(columns: Sequence[tuple[str, Expression]]) -> tuple[tuple[str, Expression], ...]:
         return tuple((label, same(value)) for label, value in columns)
 
-    members = tuple(Member(each.names, moved(each.columns)) for each in found.members)
+    members = tuple(Member(member.names, moved(member.columns)) for member in found.members)
     return replace(found, columns=moved(found.columns), members=members)

@@ -66,7 +66,7 @@ def linked(relation: Relation, asked: str, sources: Sources, stored: Callable[[t
     taken: set[str] = set()
     child = written_out(replace(relation, owners=PUBLIC), sources, taken)
     parent = _keys_of(link, stored(tuple(link.parent.split("."))), sources, taken)
-    own = [_column(child, each, name) for each in link.columns]
+    own = [_column(child, column, name) for column in link.columns]
     key = [_column(parent, each, link.parent) for each in link.key]
     for one, other in zip(own, key, strict=True):
         check_alike(child, one, parent, other)
@@ -108,7 +108,7 @@ def _listed(child: Relation, name: str, public: Sequence[tuple[DeclaredLink, Rel
     """What the columns of links to public tables can be; of several links of a column, the first says it."""
     found: dict[str, ListedBy] = {}
     for link, parent in reversed(public):
-        own = [_column(child, each, name) for each in link.columns]
+        own = [_column(child, column, name) for column in link.columns]
         key = [_column(parent, each, link.parent) for each in link.key]
         found |= listed_by_link(child, own, parent, key)
     return found

@@ -63,8 +63,8 @@ class PublicSide:
         named = tuple((f"k{at}", node) for at, node in enumerate(nodes))
         whole = frozenset(name for name, node in named if isinstance(node, Column) and node.name in self.source.whole)
         found: dict[tuple[Any, ...], None] = {}
-        for each in relations:
-            made = Selection(each, named, tuple(where))
+        for relation in relations:
+            made = Selection(relation, named, tuple(where))
             columns = dict.fromkeys((name for name, _ in named), "")
             read = public_rows(replace(self.source, columns=columns, whole=whole, made=made))
             for row in read.itertuples(index=False, name=None):

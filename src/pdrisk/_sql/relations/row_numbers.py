@@ -103,7 +103,7 @@ def numbered(select: Select, relation: Relation, sources: Sources, label_of: str
     nodes = [*_items(select), *([] if select.qualify is None else [select.qualify])]
     windows = list(dict.fromkeys(part for node in nodes for part in below(node) if isinstance(part, Window)))
     owners, scope = base.owners, Rows(base, {})
-    base = with_known(base, ([named(each, scope).column for each in window.partitions] for window in windows))
+    base = with_known(base, ([named(partition, scope).column for partition in window.partitions] for window in windows))
     names = {window: unused(heading(window), (), taken) for window in windows}
     shown = {part for node in _items(select) for part in below(node)}
     numbers, types = set[str](), dict[str, str]()
@@ -143,7 +143,7 @@ def numbered(select: Select, relation: Relation, sources: Sources, label_of: str
         same = _same_in_all(unordered, base) | {names[window] for window in unordered}
         found = replace(found, columns=_of_any_row(found.columns, same))
         read = rows.relation
-        members = (replace(each, columns=_of_any_row(each.columns, same)) for each in read.members)
+        members = (replace(member, columns=_of_any_row(member.columns, same)) for member in read.members)
         rows = replace(rows, relation=replace(read, columns=_of_any_row(read.columns, same), members=tuple(members)))
     return replace(found, where=(condition(kept, rows),), owners=limited(owners, kept, rows))
 
@@ -152,7 +152,7 @@ def _same_in_all(windows: Sequence[Window], base: Relation) -> set[str]:
     """Columns that do not differ among the rows of any partition, all of which are those of one person."""
     assert base.owners is not None
     rows = Rows(base, {})
-    by = ({named(each, rows).column for each in window.partitions} for window in windows)
+    by = ({named(partition, rows).column for partition in window.partitions} for window in windows)
     return {*base.owners.key, *base.owners.constant, *(each for each in set.intersection(*by) if each is not None)}
 
 
@@ -175,7 +175,7 @@ def _judged(window: Window, base: Relation, *, may_be_any: bool) -> tuple[str, b
     """SQL type of a window, and whether it numbers the rows of each person; ``may_be_any``: in no order."""
     assert base.owners is not None
     rows, call = Rows(base, {}), window.function
-    by = [named(each, rows).column for each in window.partitions]
+    by = [named(partition, rows).column for partition in window.partitions]
     if base.owners.is_public or None in by or not base.owners.are_told_by([each for each in by if each is not None]):
         raise of_records(window, ", unless they are those of one person: write PARTITION BY the person, or DISTINCT ON")
     understood = call.name in BESIDE or (call.name in NUMBERS and not call.arguments)
@@ -185,7 +185,7 @@ def _judged(window: Window, base: Relation, *, may_be_any: bool) -> tuple[str, b
             f"{heading(window)}: of the rows of one person ROW_NUMBER, RANK, DENSE_RANK, LAG and LEAD are understood, "
             "with ORDER BY."
         )
-    found = of_rows(call.name, [named(each, rows) for each in call.arguments], CALL)
+    found = of_rows(call.name, [named(argument, rows) for argument in call.arguments], CALL)
     if found.kind not in COMPARED:
         raise ParameterError(f"{heading(window)} of {found.kind} is not understood: make text, numbers or dates of it.")
     is_number = call.name == "row_number" and set(by) == set(base.owners.key)
@@ -196,10 +196,10 @@ def _planned(window: Window, base: Relation, sources: Sources) -> Windowed:
     """A window that `_judged` has seen, as a part of a plan."""
     rows = Rows(base, {})
     assert base.owners is not None
-    by = (str(named(each, rows).column) for each in window.partitions)
+    by = (str(named(partition, rows).column) for partition in window.partitions)
     return Windowed(
         window.function.name,
-        tuple(resolved(each, rows) for each in window.function.arguments),
+        tuple(resolved(argument, rows) for argument in window.function.arguments),
         tuple(dict.fromkeys((*by, *base.owners.key))),  # of a link each leads to one person
         tuple((resolved(each, rows), sources.settings.order(how)) for each, how in window.order),
     )

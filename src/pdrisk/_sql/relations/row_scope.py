@@ -134,7 +134,7 @@ class Relation:
 
     def starred(self, table: str) -> tuple[Columns, tuple[str, ...]]:
         """Columns of ``table.*``, or of all, with the names they are found under."""
-        fitting = [each for each in self.members if table and _ends(each.names, (lowered(table),))]
+        fitting = [member for member in self.members if table and _ends(member.names, (lowered(table),))]
         return (fitting[0].columns, fitting[0].names) if len(fitting) == 1 else (self.columns, self.names)
 
 
@@ -308,11 +308,11 @@ def within_where(relation: Relation, conditions: Sequence[Condition], given: Col
         return label, replace(value, range=Range(*ends, before.columns | {name}, by_where=True))
 
     def all_of(columns: Columns) -> Columns:
-        return tuple(bounded(*each) for each in columns)
+        return tuple(bounded(*column) for column in columns)
 
     if not said:
         return relation
-    members = tuple(replace(each, columns=all_of(each.columns)) for each in relation.members)
+    members = tuple(replace(member, columns=all_of(member.columns)) for member in relation.members)
     return replace(relation, columns=all_of(relation.columns), members=members)
 
 

@@ -107,7 +107,7 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
         ),
     )
 
-    limits = [each for condition in (*relation.owned, *relation.where) for each in condition.limits()]
+    limits = [limit for condition in (*relation.owned, *relation.where) for limit in condition.limits()]
 
     def listed(value: Expression) -> tuple[Scalar, ...] | None:
         """All that a column can be, as far as the text or the bounds of dates say it."""
@@ -133,7 +133,7 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
         raise counted("a subquery that makes values of missing ones")
     return Relation(
         made,
-        tuple(moved(*each) for each in relation.columns),
+        tuple(moved(*column) for column in relation.columns),
         relation.names,
         members=tuple(Member(each.names, tuple(moved(*one) for one in each.columns)) for each in relation.members),
         owners=replace(
@@ -143,9 +143,9 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
             constant=frozenset(renamed(owners.constant)),
             numbers=frozenset(renamed(owners.numbers)),
             links=tuple(
-                each._replace(columns=renamed(each.columns))
-                for each in owners.links
-                if set(map(quoted, each.columns)) <= set(columns.names)
+                link._replace(columns=renamed(link.columns))
+                for link in owners.links
+                if set(map(quoted, link.columns)) <= set(columns.names)
             ),
         ),
         inside=(
@@ -167,13 +167,13 @@ def with_known(base: Relation, groupings: Iterable[Iterable[str | None]]) -> Rel
     ``groupings`` are the columns of each GROUP BY or PARTITION BY of it, None for expressions.
     """
     assert base.owners is not None
-    named_alone = ([name for name in each if name is not None] for each in groupings)
+    named_alone = ([name for name in grouping if name is not None] for grouping in groupings)
     columns = tuple(dict.fromkeys(name for each in named_alone for name in base.owners.unknown_among(each)))
     if not columns:
         return base
     named = tuple((name, Column(name)) for name in base.source.columns)
     source = replace(base.source, made=Selection(base.source.relation, named, (), columns))
-    said = (Condition(f"({quoted(source.called.get(each, each))} IS NOT NULL)", False) for each in columns)
+    said = (Condition(f"({quoted(source.called.get(column, column))} IS NOT NULL)", False) for column in columns)
     return replace(base, source=source, inside=(*base.inside, *said))
 
 

@@ -246,7 +246,7 @@ class Answers:
         if id(call) not in self.lists:
             rest = call.arguments[2:]
             self.lists[id(call)] = [
-                replace(call, arguments=(call.arguments[0], each, *rest)) for each in listed.arguments
+                replace(call, arguments=(call.arguments[0], argument, *rest)) for argument in listed.arguments
             ]
         places = [self._place(each) for each in self.lists[id(call)]]
         return Expression(f"system.main.list_value({', '.join(f'v{place}' for place in places)})", "lists")

@@ -80,6 +80,6 @@ def _listed(node: Node, rows: Rows, relation: Relation) -> ListedBy | None:
 
 def _depends(column: ListedBy | None, groups: Sequence[ListedBy]) -> bool:
     """Whether the groups tell which value a column of the same table has."""
-    if column is None or not (of_table := [each.node for each in groups if each.side is column.side]):
+    if column is None or not (of_table := [group.node for group in groups if group.side is column.side]):
         return False
     return len(column.side.rows([*of_table, column.node], ())) == len(column.side.rows(of_table, ()))

@@ -90,7 +90,7 @@ def _listed(item: From) -> Iterator[Table | Subquery]:
 
 def _names(item: Table | Subquery, selects: Iterable[Select], sources: Sources) -> set[str]:
     """Names of the columns of a table, CTE or subquery, in lower case."""
-    ctes = {lowered(name): cte.select for each in selects for name, cte in each.ctes.items()}
+    ctes = {lowered(name): cte.select for select in selects for name, cte in select.ctes.items()}
     inner = item.select if isinstance(item, Subquery) else ctes.get(lowered(item.path[-1]))
     if inner is None:
         return set(map(lowered, columns_at(item.path, sources))) if isinstance(item, Table) else set()

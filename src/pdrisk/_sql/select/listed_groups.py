@@ -36,7 +36,7 @@ def listed_groups(answers: Answers, keys: object, conditions: Sequence[Condition
         keys = {name: keys[name] for name in passed if lowered(name) in names} or None
     if answers.groups:
         source = answers.relation.source
-        found = [each for condition in conditions for each in condition.limits()]
+        found = [limit for condition in conditions for limit in condition.limits()]
         known = list(answers.groups)
         if keys is None or isinstance(keys, Mapping):  # else all are listed
             known = [_on_its_days(group, found, answers.rows) for group in known]
@@ -72,8 +72,8 @@ def _public_keys(
 ) -> list[PublicKeys]:
     """Keys that public tables list, and those of expressions of columns with listed keys."""
     source = answers.relation.source
-    nodes = [None if each.node is None else resolved(each.node, answers.rows) for each in groups]
-    tables = public_keys(nodes, given, answers.relation.listed, [each.node for each in conditions])
+    nodes = [None if group.node is None else resolved(group.node, answers.rows) for group in groups]
+    tables = public_keys(nodes, given, answers.relation.listed, [condition.node for condition in conditions])
     listed = {at for places, _ in tables for at in places}
 
     def keys_of(column: Grouping) -> Sequence[Any] | None:

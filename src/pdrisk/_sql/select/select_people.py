@@ -184,7 +184,7 @@ def owners_of_table(asked: PeopleAsked, source: Source, linked: Sequence[str] = 
     own = (replace(asked, person=list(linked)) if linked else asked).of_table(name)
     if not isinstance(asked.constant, Mapping):
         there = set(map(lowered, source.columns))
-        same = [each for each in checked_columns("constant", own.constant) if lowered(str(each)) in there]
+        same = [column for column in checked_columns("constant", own.constant) if lowered(str(column)) in there]
         own = replace(own, constant=same or None)
     try:
         people = people_of(own, source)

@@ -238,7 +238,7 @@ def nodes_of(select: Select) -> list[Node]:
     nodes = [item for item, _ in select.items if not isinstance(item, Star)]
     nodes += [*(select.groups or ()), *(each.item for each in select.order if each.item is not None)]
     nodes += [each for each in (select.where, select.having, select.qualify) if each is not None]
-    return nodes + [each.operand for each in select.members if each.operand is not None]
+    return nodes + [member.operand for member in select.members if member.operand is not None]
 
 
 def with_nodes(select: Select, changed: Callable[[Node], Node]) -> Select:
@@ -255,7 +255,7 @@ def with_nodes(select: Select, changed: Callable[[Node], Node]) -> Select:
         where=optional(select.where),
         having=optional(select.having),
         qualify=optional(select.qualify),
-        members=tuple(replace(each, operand=optional(each.operand)) for each in select.members),
+        members=tuple(replace(member, operand=optional(member.operand)) for member in select.members),
     )
 
 
@@ -267,7 +267,7 @@ def within(select: Select) -> Iterator[Select | From]:
         yield found
         match found:
             case Select(source=source, ctes=ctes, members=members):
-                waiting += [source, *(cte.select for cte in ctes.values()), *(each.select for each in members)]
+                waiting += [source, *(cte.select for cte in ctes.values()), *(member.select for member in members)]
             case Subquery(inner):
                 waiting.append(inner)
             case Join(left, right):

@@ -104,7 +104,7 @@ def tables_in_duckdb(connection: DuckDBPyConnection, names: Sequence[str] | None
         collated = "COLLATE" in entry.definition.upper() or collation not in ("", "binary")
         stored = stored_columns(dict(types.get(place, ())))
         columns = {label: _type(column, is_collated=collated) for label, column in stored.items()}
-        home = "".join(f"{plain_name(each)}." for each in name.split(".")[:-1] if '"' not in name)
+        home = "".join(f"{plain_name(part)}." for part in name.split(".")[:-1] if '"' not in name)
         own = [
             Constraint(kind, text, is_enforced, of, f"{home}{plain_name(other)}", referenced)
             for kind, text, is_enforced, of, other, referenced in constraints.get(place, ())
@@ -162,7 +162,11 @@ def tables_in_postgres(server: Any, names: Sequence[str] | None) -> Iterator[Con
             ((is_view, collated),) = catalog_rows(connection, _ABOUT, [table.source])
             constraints = [] if is_view else postgres_constraints(connection, table.source)
             types = {str(label): _type(each, is_collated=label in collated) for label, each in table.columns.items()}
-            conditions = {each.text: postgres_condition(each.text) for each in constraints if each.kind == "CHECK"}
+            conditions = {
+                constraint.text: postgres_condition(constraint.text)
+                for constraint in constraints
+                if constraint.kind == "CHECK"
+            }
             yield ConstrainedTable(name, {} if is_view else types, constraints, conditions, name, is_view)
 
 

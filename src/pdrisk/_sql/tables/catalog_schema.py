@@ -145,7 +145,11 @@ def schema_from(con: Any, tables: Sequence[str] | None = None) -> CatalogSchema:
     schema = CatalogSchema({}, {}, {})
     for table in found:
         schema.bounds[table.name], schema.keys[table.name], schema.comments[table.name] = _declared(table)
-        if links := [_link(each) for each in table.constraints if each.kind == "FOREIGN KEY" and _is_plain(each)]:
+        if links := [
+            _link(constraint)
+            for constraint in table.constraints
+            if constraint.kind == "FOREIGN KEY" and _is_plain(constraint)
+        ]:
             schema.links[table.name] = links
     return schema
 
@@ -205,7 +209,7 @@ def _check(table: ConstrainedTable, constraint: Constraint, allowed: dict[str, A
     if not constraint.is_enforced:
         return [f"CHECK {constraint.text} need not hold for all rows, and is left out"]
     node = table.conditions[constraint.text]
-    parts = [None] if node is None else [allowed_values(each, table.columns) for each in conjuncts(node)]
+    parts = [None] if node is None else [allowed_values(conjunct, table.columns) for conjunct in conjuncts(node)]
     known = [part for part in parts if part is not None]
     for name, values in (pair for part in known for pair in part.items()):
         allowed[name] = allowed.get(name, AllowedValues()).shared(values)

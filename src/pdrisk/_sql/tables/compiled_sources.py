@@ -85,8 +85,8 @@ def over_nobody(source: Source, read: Sequence[Node]) -> str:
 def most_alike(public: Source, nodes: Sequence[Node]) -> int:
     """Largest number of a public table's rows that are equal in these expressions, counted where they are."""
     table, rows = compiled(public, nodes)
-    groups = [_compared(rows, each) for each in nodes]
-    where = f" WHERE {' AND '.join(f'{each} IS NOT NULL' for each in groups)}" if groups else ""
+    groups = [_compared(rows, node) for node in nodes]
+    where = f" WHERE {' AND '.join(f'{group} IS NOT NULL' for group in groups)}" if groups else ""
     by = f" GROUP BY {', '.join(groups)}" if groups else ""
     call = table.dialect.call
     sql = f"SELECT {call('COUNT', '*')} AS n FROM {table.source}{where}{by}"
@@ -159,7 +159,7 @@ def _objects(found: Any, column: Value) -> list[Any]:
     # Times of Python: those of pandas lie between the years 1677 and 2262.
     since = (None if each is None else timedelta(microseconds=int(each) * column.unit // 1000) for each in values)
     times = [None if each is None else EPOCH + each for each in since]
-    return [None if each is None else each.date() for each in times] if column.is_day else times
+    return [None if time is None else time.date() for time in times] if column.is_day else times
 
 
 def _compared(rows: RowSQL, node: Node) -> str:

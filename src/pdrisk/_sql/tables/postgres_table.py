@@ -151,7 +151,7 @@ class PostgresTable:
         where = repr((place, schema, name, owner, columns))
         return _Stored(
             f"{dialect.name(schema)}.{dialect.name(name)}",
-            {each.name: stored_column(each, encoding) for each in columns},
+            {column.name: stored_column(column, encoding) for column in columns},
             dialect,
             self._fetched,
             Origin(None, lambda: where),

@@ -142,7 +142,7 @@ def of_dataset(
     """
     known = {lowered(name): table for name, table in tables.items()}
     first, *others = known.values()
-    if not all(_is_with(first, each) for each in others):
+    if not all(_is_with(first, other) for other in others):
         raise ParameterError(
             "the tables of this Dataset belong to several engines or connections: make one Dataset for each."
         )

@@ -14,8 +14,10 @@ def is_unique(sources: Sources, path: tuple[str, ...], columns: tuple[str, ...])
     """Whether an enforced PRIMARY KEY or UNIQUE of a stored table lets no two rows have these columns alike."""
     wanted = set(map(lowered, columns))
     return any(
-        each.kind in ("PRIMARY KEY", "UNIQUE") and each.is_enforced and set(map(lowered, each.columns)) <= wanted
-        for each in _constraints(sources, path)
+        constraint.kind in ("PRIMARY KEY", "UNIQUE")
+        and constraint.is_enforced
+        and set(map(lowered, constraint.columns)) <= wanted
+        for constraint in _constraints(sources, path)
     )
 
 

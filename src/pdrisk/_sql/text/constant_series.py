@@ -30,7 +30,7 @@ def series_in_from(call: Node, alias: str, columns: tuple[str, ...]) -> Subquery
     """
     if not isinstance(call, Call) or call.name not in SERIES:
         return None
-    arguments = [_written(each) for each in call.arguments]
+    arguments = [_written(argument) for argument in call.arguments]
     if None in arguments or any(call.names) or call.condition is not None:
         return None
     function = f"system.main.{call.name}({', '.join(map(str, arguments))})"

@@ -115,7 +115,7 @@ class _Writer:
         parts = [f"WITH {', '.join(written)}"] if written else []
         parts += [f"SELECT {'DISTINCT ' * select.distinct}{items}", source]
         conditions = [] if select.where is None else [inside.node(select.where)]
-        conditions += [inside.membership(each) for each in select.members]
+        conditions += [inside.membership(member) for member in select.members]
         parts += [f"WHERE {' AND '.join(conditions)}"] if conditions else []
         parts += inside.grouped(select)
         parts += [f"HAVING {inside.node(select.having)}"] if select.having is not None else []
@@ -278,7 +278,7 @@ class _At:
             return interval(call).sql
         if call.name in ("||", "concat") and not all(map(self._is_text, call.arguments)):
             unsure(f"{call.name} of what is no text")
-        if call.name == "substring" and not all(_is_place(each) for each in call.arguments[1:]):
+        if call.name == "substring" and not all(_is_place(argument) for argument in call.arguments[1:]):
             unsure("substring from a place before the first")
         if call.name == "round" and len(call.arguments) == 1:
             unsure("round of a half")

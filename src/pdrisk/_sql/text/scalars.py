@@ -121,7 +121,7 @@ class ScalarsRead:
         What the values follow from, such as a parameter, stays known of them. None may follow from noisy values.
         """
         select = self._with_ctes(select)
-        found = [each for node in _nodes(select) for each in constants(node)]
+        found = [constant for node in _nodes(select) for constant in constants(node)]
         subqueries = None if self.known is None else self.known.subqueries
         if subqueries is None or any(isinstance(each, Noisy) for each in found):
             return None
@@ -129,7 +129,7 @@ class ScalarsRead:
         if values is None:
             return None
         if any(each.given is not None for each in found):
-            values = [rebuilt(each, _outside) for each in values]
+            values = [rebuilt(value, _outside) for value in values]
         return Operation("in", (operand, *values)) if values else Constant(False)
 
     def _with_ctes(self, select: Select) -> Select:

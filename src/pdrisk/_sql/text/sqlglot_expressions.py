@@ -135,7 +135,7 @@ class ExpressionsOfSqlglot(FunctionsOfSqlglot):
 
     def column(self, node: Expression) -> Node:
         self.only(node, "this", "table", "db", "catalog")
-        before = [self.name(node.args[each]) for each in ("catalog", "db", "table") if node.args.get(each)]
+        before = [self.name(node.args[name]) for name in ("catalog", "db", "table") if node.args.get(name)]
         return Column(self.name(node.this), tuple(before), in_quotes=bool(node.this.args.get("quoted")))
 
     def constant(self, node: Expression) -> Node:
@@ -195,7 +195,7 @@ class ExpressionsOfSqlglot(FunctionsOfSqlglot):
 
     def between(self, node: Expression) -> Node:
         self.only(node, "this", "low", "high")
-        return Operation("between", tuple(self.node(node.args[each]) for each in ("this", "low", "high")))
+        return Operation("between", tuple(self.node(node.args[name]) for name in ("this", "low", "high")))
 
     def compared(self, node: Expression) -> Node:
         return Operation(COMPARISONS[type(node).__name__], self.two(node))
@@ -346,7 +346,7 @@ class ExpressionsOfSqlglot(FunctionsOfSqlglot):
         if name == "dp_count" and arguments and type(arguments[0]).__name__ == "Star":
             self.only(arguments.pop(0))
             name = "dp_count_star"
-        pairs = [self.argument(each) for each in arguments]
+        pairs = [self.argument(argument) for argument in arguments]
         return Call(name, tuple(value for _, value in pairs), tuple(label for label, _ in pairs))
 
     def argument(self, node: Expression) -> tuple[str, Node]:

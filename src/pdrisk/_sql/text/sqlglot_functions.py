@@ -89,7 +89,7 @@ class FunctionsOfSqlglot(ABC):
             written = "DOUBLE" if self.language is POSTGRES else "FLOAT"
         if written is None:
             self.refuse("Cast")
-        sizes = [str(each.this.this) for each in node.expressions]
+        sizes = [str(expression.this.this) for expression in node.expressions]
         if written == "DECIMAL":
             if not sizes:  # of PostgreSQL, any number of digits
                 return "DOUBLE"
@@ -274,8 +274,8 @@ class FunctionsOfSqlglot(ABC):
         if node.args.get("coalesce"):
             return call("concat", *texts)
         found = texts[0]
-        for each in texts[1:]:
-            found = call("||", found, each)
+        for text in texts[1:]:
+            found = call("||", found, text)
         return found
 
     def padded(self, node: Expression) -> Node:
@@ -322,7 +322,7 @@ class FunctionsOfSqlglot(ABC):
             self.fractions = frozenset()
             if self.types is not None:
                 self.fractions = fractional_names(node.root(), self.types, self.table_name)
-        return any(is_fractional(each, self.fractions) for each in sides)
+        return any(is_fractional(side, self.fractions) for side in sides)
 
     def plain_function(self, node: Expression) -> Node | None:
         """A function that sqlglot has no node for; None if it is not on the list."""

@@ -109,7 +109,7 @@ def _numbered(text: str, tokens: Sequence[Any]) -> str:
 
     Beside ``%s``, psycopg would look for parameters inside of texts, too.
     """
-    places = [(each.start, each.end + 1) for each in tokens if each.token_type.name == "PLACEHOLDER"]
+    places = [(token.start, token.end + 1) for token in tokens if token.token_type.name == "PLACEHOLDER"]
     percents = [
         (one.start, other.end + 1)
         for one, other in pairwise(tokens)
@@ -117,7 +117,7 @@ def _numbered(text: str, tokens: Sequence[Any]) -> str:
     ]
     if places and percents:
         raise ParameterError("parameters are written in one way in a query: all as ?, or all as %s.")
-    if percents and any(each.token_type.name == "STRING" and "%" in each.text for each in tokens):
+    if percents and any(token.token_type.name == "STRING" and "%" in token.text for token in tokens):
         raise ParameterError("psycopg changes a text with % in a query with %s: pass the text as a parameter.")
     for at, (start, end) in reversed(list(enumerate(places or percents, 1))):
         text = f"{text[:start]} :{PLACE}{at} {text[end:]}"
@@ -182,7 +182,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
         if inner is outer:
             return True
         same = type(inner) is type(outer) and inner.args.get("distinct") == outer.args.get("distinct")
-        cut = any(inner.args.get(each) for each in ("order", "limit", "offset", "with_"))
+        cut = any(inner.args.get(name) for name in ("order", "limit", "offset", "with_"))
         return same and not cut and bool(self.only(inner, "this", "expression", "distinct"))
 
     def modifiers(self, node: Expression) -> dict[str, Any]:
@@ -250,9 +250,9 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
         found: list[Node] = []
         sets: list[tuple[int, ...]] = [()]
         several = False
-        for each in self.only(node, "expressions").expressions:
-            several = several or type(each).__name__ in ("GroupingSets", "Rollup", "Cube")
-            own = self.sets_of(each, found)
+        for expression in self.only(node, "expressions").expressions:
+            several = several or type(expression).__name__ in ("GroupingSets", "Rollup", "Cube")
+            own = self.sets_of(expression, found)
             if len(sets) * len(own) > MOST_SETS:
                 raise ParameterError(f"GROUP BY has more than {MOST_SETS:,} grouping sets: write fewer.")
             sets = [(*one, *(at for at in other if at not in one)) for one in sets for other in own]
@@ -287,28 +287,28 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
         return tuple(dict.fromkeys(map(found.index, own)))
 
     def ctes(self, node: Expression) -> None:
-        for each in node.expressions:
-            self.only(each, "this", "alias")
-            name, columns = self.alias(each.args["alias"])
-            self.scalars.around[-1][name] = Cte(self.select(each.this), columns)
+        for expression in node.expressions:
+            self.only(expression, "this", "alias")
+            name, columns = self.alias(expression.args["alias"])
+            self.scalars.around[-1][name] = Cte(self.select(expression.this), columns)
 
     def joined_source(self, node: Expression | None, joins: Sequence[Expression]) -> From:
         """FROM with its joins."""
         if node is None and self.scalars.known is None:
             raise ParameterError("there is no FROM: ask a table.")
         found = Nothing() if node is None else self.source(self.only(node, "this").this)
-        for each in joins:
-            self.only(each, "this", "side", "kind", "method", "on", "using")
-            side, kind, method = ((each.args.get(name) or "").upper() for name in ("side", "kind", "method"))
+        for join in joins:
+            self.only(join, "this", "side", "kind", "method", "on", "using")
+            side, kind, method = ((join.args.get(name) or "").upper() for name in ("side", "kind", "method"))
             how = method or ("" if side == "LEFT" and kind in ("SEMI", "ANTI") else side) or kind
             if how in JOINS:
                 raise ParameterError(f"{JOINS[how]}.")
-            on, using = each.args.get("on"), tuple(map(self.name, each.args.get("using") or ()))
+            on, using = join.args.get("on"), tuple(map(self.name, join.args.get("using") or ()))
             if on is None and not using:
                 how = how or "CROSS"
             if how not in KNOWN_JOINS or ((on is None and not using) != (how == "CROSS")):
-                self.refuse(each)
-            found = Join(found, self.source(each.this), how or "INNER", None if on is None else self.node(on), using)
+                self.refuse(join)
+            found = Join(found, self.source(join.this), how or "INNER", None if on is None else self.node(on), using)
         return found
 
     def source(self, node: Expression) -> From:
@@ -333,7 +333,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
         """PostgreSQL's generate_series of constants; of dates it gives times with a zone."""
         call = self.only(self.only(node, "this", "alias").this, "start", "end", "step")
         ends = [self.node(call.args[each]) for each in ("start", "end", "step") if call.args.get(each) is not None]
-        has_dates = any(is_day(each) or (isinstance(each, Cast) and each.to == "DATE") for each in ends)
+        has_dates = any(is_day(end) or (isinstance(end, Cast) and end.to == "DATE") for end in ends)
         if not has_dates and self.language is POSTGRES:
             found = series_in_from(Call("generate_series", tuple(ends)), name, columns or ((name,) if name else ()))
             if found is not None:

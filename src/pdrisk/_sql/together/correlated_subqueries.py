@@ -71,7 +71,7 @@ class SettledSubqueries:
         if is_free(select.source, self.sources, ctes):
             select = self._with_numbers_of_rows(select, ctes)
         select = self._with_joined_sets(select, ctes)
-        members = [(each, self._condition(each, ctes, read)) for each in select.members]
+        members = [(member, self._condition(member, ctes, read)) for member in select.members]
         where = [*conjuncts(select.where), *(node for _, node in members if node is not None)]
         left = tuple(each for each, node in members if node is None)
         select = replace(select, where=all_of(where), members=left) if members else select
@@ -115,9 +115,9 @@ class SettledSubqueries:
     def _with_joined_sets(self, select: Select, ctes: Ctes) -> Select:
         """INTERSECT and EXCEPT of groups as joins of their noisy tables; of ids of people and of public rows as is."""
         first, members = select.source, select.members
-        if not members or not all(each.of_sets for each in members) or not isinstance(first, Subquery):
+        if not members or not all(member.of_sets for member in members) or not isinstance(first, Subquery):
             return select
-        parts = [self._groups(each, ctes) for each in (first.select, *(each.select for each in members))]
+        parts = [self._groups(each, ctes) for each in (first.select, *(member.select for member in members))]
         (label,) = first.columns
         source: From = Nothing()
         for at, part in enumerate(parts):
@@ -151,9 +151,9 @@ class SettledSubqueries:
             return None
         if self._are_noisy(inner.source, seen_by(inner, ctes)):
             return None
-        for each in foreign_columns(inner, seen_by(inner, ctes), self.sources):
-            if not tables_with(each, around, ctes, self.sources):
-                raise UnknownColumnError(f"unknown column {each.path!r} in the subquery of IN or EXISTS.")
+        for column in foreign_columns(inner, seen_by(inner, ctes), self.sources):
+            if not tables_with(column, around, ctes, self.sources):
+                raise UnknownColumnError(f"unknown column {column.path!r} in the subquery of IN or EXISTS.")
         equal = [] if member.operand is None else [self._equality(member.operand, inner, around, ctes)]
         return replace(found, where=all_of([*conjuncts(inner.where), *equal]))
 
@@ -213,7 +213,7 @@ class SettledSubqueries:
         asked = [node for node in nodes if columns_in(node) & foreign]
         bare = replace(inner, where=all_of([node for node in nodes if node not in asked]))
         is_elsewhere = foreign_columns(bare, own, self.sources)  # than in WHERE
-        if is_elsewhere or any(map(looks_around, asked)) or any(len(each) != 1 for each in tables.values()):
+        if is_elsewhere or any(map(looks_around, asked)) or any(len(table) != 1 for table in tables.values()):
             return None
         pairs = [equality_around(node, foreign) for node in asked]
         is_free_itself = is_free(inner, self.sources, ctes)
@@ -221,7 +221,7 @@ class SettledSubqueries:
         found = by_equalities(bare, pairs)
         leaf, *others = [each for (each,) in tables.values()]
         is_whole = leaf not in _left_out(around)  # else it is NULL beside rows that fit none of its own
-        has_rows = is_whole and all(each == leaf for each in others) and is_free(leaf, self.sources, ctes)
+        has_rows = is_whole and all(other == leaf for other in others) and is_free(leaf, self.sources, ctes)
         if found is None or (has_rows and not all(isinstance(key, Column) for key in found.keys)):
             if not has_rows:
                 return None
@@ -249,4 +249,4 @@ def _left_out(item: From) -> list[From]:
         *([item.left] if item.how in ("RIGHT", "FULL") else []),
         *([item.right] if item.how in ("LEFT", "FULL") else []),
     ]
-    return [*(each for side in sides for each in leaves(side)), *_left_out(item.left), *_left_out(item.right)]
+    return [*(leave for side in sides for leave in leaves(side)), *_left_out(item.left), *_left_out(item.right)]

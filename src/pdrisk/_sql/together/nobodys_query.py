@@ -102,7 +102,7 @@ def rows_of_nobody(query: object, params: object, sources: Sources, *, runs: boo
             tables.setdefault(tuple(map(lowered, path[path[0].lower() == "main" and len(path) > 1 :])), found.source)
         elif len(path) != 1 or lowered(path[0]) not in names_of_with:
             return None
-    kinds = {kind_of_type(each) for source in tables.values() for each in source.columns.values()}
+    kinds = {kind_of_type(column) for source in tables.values() for column in source.columns.values()}
     of_database = {path[0] for path in tables if len(path) > 1} & {"temp", "system", "pg_catalog"}
     if not tables or max(map(len, tables)) > 2 or of_database or ZONED in kinds:
         return None

@@ -92,7 +92,7 @@ def previewed(statements: Sequence[Statement], ledger: object, size: int | None)
     size : int or None
         Number of records that each answer is about.
     """
-    found = [(each, at > 0) for at, statement in enumerate(statements) for each in queries(statement)]
+    found = [(query, at > 0) for at, statement in enumerate(statements) for query in queries(statement)]
     payer = ledger_for(ledger)
     policy = Policy() if payer is None else payer.preview([each.query for each, _ in found])
     rows, before = [], 0

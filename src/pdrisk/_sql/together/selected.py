@@ -60,7 +60,7 @@ def warn_of_equality(selects: Sequence[Select], statements: Sequence[Statement])
         Those of the subqueries, by their place, then that of the rest.
     """
     nodes = (
-        node for each in selects for inner in within(each) if isinstance(inner, Select) for node in nodes_of(inner)
+        node for select in selects for inner in within(select) if isinstance(inner, Select) for node in nodes_of(inner)
     )
     compared = (
         each.place

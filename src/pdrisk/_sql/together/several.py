@@ -102,7 +102,7 @@ class Plan:
     @property
     def queries(self) -> list[Judged]:
         """All queries that are asked and paid."""
-        return list({id(each): each for statement in self.statements for each in queries(statement)}.values())
+        return list({id(query): query for statement in self.statements for query in queries(statement)}.values())
 
     def judged(self, judge: Judge, value: Value) -> tuple[Statement, ...]:
         """Statements one after another; ``value`` gives what those come to that are answered first."""
@@ -147,7 +147,7 @@ class Plan:
             last = self.shared(lambda each, columns: first_value(each, asked(each), columns))[-1]
         if not self.queries:
             return of_nobody(asked(last))
-        delta = sum((each.query.delta for each in self.queries), Fraction(0))
+        delta = sum((query.query.delta for query in self.queries), Fraction(0))
         if isinstance(last, Judged):
             answer = ask(last, True)
             return merged(answer, before, delta, _described(answer))

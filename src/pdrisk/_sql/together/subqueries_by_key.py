@@ -84,7 +84,7 @@ def by_equalities(inner: Select, pairs: Sequence[tuple[Node, Node] | None]) -> B
         _is_not(rebuilt(node, around.get)) for node in conjuncts(inner.where) if columns_in(node) <= around.keys()
     ]
     others = tuple(around.values())
-    absent = any_of([*(Operation("isna", (each,)) for each in others), *ruled_out])
+    absent = any_of([*(Operation("isna", (other,)) for other in others), *ruled_out])
     return ByKey(select, others, _of_nobody(value_of(inner)), absent)
 
 

@@ -54,7 +54,7 @@ def cells(
 
 def told_apart(needs: Needs, universe: Universe, rows: int, groups: int) -> frozenset[Ranks]:
     """Ranks whose records are looked for to make cells; none if counting all records is faster."""
-    width = sum(rows if each.width is None else each.width for each in needs.ranks)
+    width = sum(rows if rank.width is None else rank.width for rank in needs.ranks)
     if not needs.at_points or RANKED * width * groups <= rows:
         return needs.ranks
     by_counting = any(_is_counted(points.size * groups, rows) for points in needs.points(universe).values())

@@ -74,11 +74,11 @@ class BandLook:
         if isinstance(self.wanted, Ranks):
             group = np.arange(len(self.n))
             lowest, highest = self.at(first, group), self.at(last, group)
-            for each in points:
-                ends = (each.index(np.clip(end, each.lo, each.hi)) for end in (lower, upper))
+            for point in points:
+                ends = (point.index(np.clip(end, point.lo, point.hi)) for end in (lower, upper))
                 low, high = ends
-                outside |= some & (self.below > 0) & (each.index(lowest) <= low)
-                outside |= some & (above > 0) & (each.index(highest) >= high)
+                outside |= some & (self.below > 0) & (point.index(lowest) <= low)
+                outside |= some & (above > 0) & (point.index(highest) >= high)
         return outside
 
     def parts(self, runs: Iterable[slice]) -> Iterator[BandLook]:

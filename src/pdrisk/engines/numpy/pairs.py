@@ -55,7 +55,7 @@ def summary_of_pairs(
     columns = (universe, universe.other)
     grids = tuple(map(PlaceGrid.of, columns))
     n, moved = np.zeros(bins, dtype=np.int64), np.zeros(bins, dtype=np.int64)
-    ends = [(np.full((2, bins), each.hi), np.full((2, bins), each.lo)) for each in columns]
+    ends = [(np.full((2, bins), column.hi), np.full((2, bins), column.lo)) for column in columns]
     parts = {degrees: np.zeros(((degrees[0] + 1) * (degrees[1] + 1), bins), np.int64) for degrees in needs.products}
     points = needs.points(universe).get("cells")
     keys, steps = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]

@@ -141,7 +141,7 @@ class Persons:
         groups = 1 if keys is None else len(keys)
         if codes is not None:
             kept &= codes < groups
-        read = [np.asarray(each, dtype=np.float64) for each in values if each is not None]
+        read = [np.asarray(value, dtype=np.float64) for value in values if value is not None]
         for each in read:
             kept &= ~np.isnan(each)
         rows = np.flatnonzero(kept)

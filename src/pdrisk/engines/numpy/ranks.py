@@ -139,7 +139,7 @@ def _band(rows: GroupedRows, wanted: Ranks | float) -> tuple[FloatArray, FloatAr
 
 def _spare(rows: GroupedRows) -> float:
     """Extra width of bands on each side."""
-    return SPARE_STEPS * max((each.step for each in rows.points), default=0.0)
+    return SPARE_STEPS * max((point.step for point in rows.points), default=0.0)
 
 
 def _expected(wanted: Ranks | float, m: IntArray, share: float) -> tuple[FloatArray | None, FloatArray | None]:

@@ -110,9 +110,9 @@ class _Moments:
 def _together(blocks: list[_Moments]) -> _Moments:
     """The moments of all blocks, in their order."""
     sums, *others = blocks
-    for each in others:
+    for other in others:
         for name in ("n", "steps", "places", "place_squares", "whole", "starts", "totals", "lows", "highs", "moved"):
-            setattr(sums, name, getattr(sums, name) + getattr(each, name))
+            setattr(sums, name, getattr(sums, name) + getattr(other, name))
     return sums
 
 

@@ -102,8 +102,8 @@ class OrderedGroups:
         # A cell ends before the next one but one begins, and after the one before it does, however these are rounded.
         largest, least = (np.clip(lo + cell / self.per_unit, lo, hi) for cell in (before + 2, own - 1))
         found = np.zeros(len(place), dtype=bool)
-        for each in self.rows.points:
-            found |= each.index(largest) >= each.index(least)
+        for point in self.rows.points:
+            found |= point.index(largest) >= point.index(least)
         return found
 
     def _records(self, begin: IntArray, m: IntArray) -> FloatArray:

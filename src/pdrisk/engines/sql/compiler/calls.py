@@ -92,9 +92,9 @@ def _fitting(exact: str, double: str) -> Value:
 
 def _end(dialect: Dialect, name: str, values: Sequence[Value]) -> Value:
     """GREATEST or LEAST of whole numbers, as DOUBLEs where one does not fit."""
-    fit = " AND ".join(f"({each.sql} IS NOT NULL OR {each.beyond} IS NULL)" for each in values if each.beyond)
-    exact = dialect.call(name.upper(), *(f"CAST({each.sql} AS BIGINT)" for each in values))
-    double = dialect.call(name.upper(), *(as_double(dialect, each) for each in values))
+    fit = " AND ".join(f"({value.sql} IS NOT NULL OR {value.beyond} IS NULL)" for value in values if value.beyond)
+    exact = dialect.call(name.upper(), *(f"CAST({value.sql} AS BIGINT)" for value in values))
+    double = dialect.call(name.upper(), *(as_double(dialect, value) for value in values))
     return Value(checked(f"(CASE WHEN {fit} THEN {exact} END)"), span=WIDE, beyond=checked(double))
 
 
@@ -106,27 +106,27 @@ def chosen(dialect: Dialect, whens: Sequence[str], results: Sequence[Value]) -> 
         return checked(f"(CASE {' '.join(arms)} ELSE {results[-1]} END)")
 
     if _is_of_two(results):
-        exact, doubles = zip(*(_both(dialect, each) for each in results), strict=True)
+        exact, doubles = zip(*(_both(dialect, result) for result in results), strict=True)
         return Value(written(exact), span=WIDE, beyond=written(doubles))
-    found = unified(dialect, [each.settled for each in results])
+    found = unified(dialect, [result.settled for result in results])
     return found[0] if found[0].family == NOTHING else replace(found[0], sql=written([each.sql for each in found]))
 
 
 def first(dialect: Dialect, values: Sequence[Value]) -> Value:
     """COALESCE, of values in one type."""
     if _is_of_two(values):
-        exact, doubles = zip(*(_both(dialect, each) for each in values), strict=True)
+        exact, doubles = zip(*(_both(dialect, value) for value in values), strict=True)
         # Not the next one for what is there and does not fit.
         arms = " ".join(f"WHEN {double} IS NOT NULL THEN {own}" for own, double in zip(exact, doubles, strict=True))
         return Value(checked(f"(CASE {arms} END)"), span=WIDE, beyond=checked(f"COALESCE({', '.join(doubles)})"))
-    found = unified(dialect, [without_nan(dialect, each.settled) for each in values])
+    found = unified(dialect, [without_nan(dialect, value.settled) for value in values])
     sql = checked(f"COALESCE({', '.join(each.sql for each in found)})")
     return found[0] if found[0].family == NOTHING else replace(found[0], sql=sql)
 
 
 def _is_of_two(values: Sequence[Value]) -> bool:
     """Whether they are whole numbers, some of which BIGINT may not hold."""
-    there = [each for each in values if each.family != NOTHING]
+    there = [value for value in values if value.family != NOTHING]
     is_number = all(each.family == NUMBER and each.span is not None and not each.is_truth for each in there)
     return is_number and any(each.beyond for each in there)
 

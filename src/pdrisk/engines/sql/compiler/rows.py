@@ -365,10 +365,12 @@ class RowSQL:
         empty = self._text_null() if name in TEXTUAL else self._number_null()
         if name == "interval":
             if self.dialect.own:
-                return self.dialect.own.interval(*(each.value for each in arguments if isinstance(each, Constant)))
+                return self.dialect.own.interval(
+                    *(argument.value for argument in arguments if isinstance(argument, Constant))
+                )
             refuse(self.dialect, "an interval that is added to nothing")
-        values = [empty if (value := self._any(each)).family == NOTHING else value for each in arguments]
-        written = [each.value if isinstance(each, Constant) else None for each in arguments]
+        values = [empty if (value := self._any(argument)).family == NOTHING else value for argument in arguments]
+        written = [argument.value if isinstance(argument, Constant) else None for argument in arguments]
         for at, each in enumerate(arguments if self.dialect.own else ()):
             if isinstance(each, Call) and each.name == "interval":
                 written[at] = tuple(part.value for part in each.arguments if isinstance(part, Constant))

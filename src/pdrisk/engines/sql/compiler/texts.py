@@ -74,9 +74,9 @@ def _cut(dialect: Dialect, name: str, values: Sequence[Value], constants: Sequen
     """LEFT, RIGHT or SUBSTRING, of places that are written out: engines differ in what is before the first letter."""
     text, places = values[0].sql, constants[1:]
     least = 0 if name in ("left", "right") else 1
-    if not all(type(each) is int for each in places) or places[0] < least or any(each < 0 for each in places[1:]):
+    if not all(type(place) is int for place in places) or places[0] < least or any(place < 0 for place in places[1:]):
         refuse(dialect, f"{name}() at a place that is not written out, or before the first letter")
-    numbers = [str(min(each, 2**30)) for each in places]
+    numbers = [str(min(place, 2**30)) for place in places]
     if least:
         return _text(dialect.exact_text(dialect.call("SUBSTRING", text, *numbers)))
     return _text(dialect.exact_text(dialect.call(name.upper(), text, *numbers)))

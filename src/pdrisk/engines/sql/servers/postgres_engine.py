@@ -273,7 +273,7 @@ def _lists(kind: str, values: Sequence[bytes | None]) -> Lists:
     found = np.frombuffer(b"".join(elements), dtype=[("size", ">i4"), ("value", kind)])
     if not (found["size"] == found.dtype["value"].itemsize).all():
         raise ValueError("an array of numbers has a NULL")
-    lengths = np.array([len(each) for each in elements], dtype=np.int64) // found.itemsize
+    lengths = np.array([len(element) for element in elements], dtype=np.int64) // found.itemsize
     own = found["value"].astype(found.dtype["value"].newbyteorder("="))
     return Lists(own, np.concatenate([[0], np.cumsum(lengths)]))
 

@@ -51,7 +51,7 @@ def _in_catalog(name: str, written: str) -> CatalogColumn:
     behind = limits[-1].strip() if len(limits) > 1 else ""  # as of timestamp(3) with time zone
     own = f"{plain.strip()} {behind}".strip()
     kind, modifier = CATALOG.get(own, own), -1
-    numbers = [int(each) for each in limits if each.strip().isdigit()]
+    numbers = [int(limit) for limit in limits if limit.strip().isdigit()]
     if kind == "numeric" and numbers:
         modifier = (numbers[0] << 16 | (numbers[1] if len(numbers) > 1 else 0)) + 4
     return CatalogColumn(name, written, kind, modifier, None)

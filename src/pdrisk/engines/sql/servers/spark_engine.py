@@ -176,7 +176,7 @@ class SparkDialect(Dialect):
         Columns are carried one after the other: to read an object for each key would take more than to join them.
         """
         names = [f"g{at}" for at in range(len(carriers))]
-        is_whole = [each == WHOLE for each in carriers]
+        is_whole = [carrier == WHOLE for carrier in carriers]
         fields = ", ".join(
             f"{name} ARRAY<{WHOLE if whole else 'STRING'}>" for name, whole in zip(names, is_whole, strict=True)
         )
@@ -192,7 +192,7 @@ class SparkDialect(Dialect):
         ]
         chosen = ", ".join(f"{sql} AS {name}" for sql, name in zip(own, names, strict=True))
         texts = [
-            values if whole else [None if each is None else str(each) for each in values]
+            values if whole else [None if value is None else str(value) for value in values]
             for values, whole in zip(lists, is_whole, strict=True)
         ]
         packed = b64encode(json.dumps(dict(zip(names, texts, strict=True))).encode()).decode()

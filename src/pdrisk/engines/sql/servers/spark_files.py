@@ -45,7 +45,7 @@ def _names(plan: str) -> set[str]:
     found: list[dict[str, Any]] = []
     json.loads(plan, object_hook=found.append)
     classes = {str(each["class"]) for each in found if "class" in each}
-    return {each.rsplit(".", 1)[1] if each.startswith(SPARK) else each for each in classes}
+    return {class_.rsplit(".", 1)[1] if class_.startswith(SPARK) else class_ for class_ in classes}
 
 
 def _is_listed(leaf: Any) -> bool:

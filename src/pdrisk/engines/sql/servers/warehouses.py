@@ -56,7 +56,7 @@ class Warehouse(Dialect):
         return super().smallest(f"CASE WHEN {value} <= {self.infinity} THEN {value} END")
 
     def keyed_hash(self, secret: str, texts: Sequence[str]) -> str:  # noqa: D102
-        said = (self.call("COALESCE", self.call("CONCAT", "'|'", each), "''") for each in texts)
+        said = (self.call("COALESCE", self.call("CONCAT", "'|'", text), "''") for text in texts)
         return self.hashed.format(self.call("CONCAT", f"'{secret}'", *said))
 
     def wide(self, value: str) -> str:  # noqa: D102

@@ -119,9 +119,9 @@ class Around:
         below, above = (Lists.of(found[f"{side}_{i}_{k}"]) for side in ("below", "above"))
         assert pivot.shape == less.shape == equal.shape == n.shape
         lowest, highest = less - np.diff(below.first) + 1, less + equal + np.diff(above.first)
-        for each in part.ranks:
-            first, last = each.first(n), each.last(n)
-            if each.q == q and ((first <= last) & ((first < lowest) | (last > highest))).any():
+        for rank in part.ranks:
+            first, last = rank.first(n), rank.last(n)
+            if rank.q == q and ((first <= last) & ((first < lowest) | (last > highest))).any():
                 raise BandMissedError
         return cls(q, pivot, less, equal, below, above)
 
@@ -173,7 +173,7 @@ class Band:
         lower, upper = (float(found[f"{name}_{i}_{k}"][0]) for name in ("lower", "upper"))
         inside = np.sort(Lists.of(found[f"inside_{i}_{k}"]).values.astype(np.float64))
         start = less + at_lower + 1
-        spans = [(each.first(n), each.last(n)) for each in part.ranks if each.q == q]
+        spans = [(rank.first(n), rank.last(n)) for rank in part.ranks if rank.q == q]
         if q in part.needs.windows:
             begin = window_start(n, q)
             spans.append((begin, begin + (2 if q == 0.5 else 3)))

@@ -42,14 +42,14 @@ class _Span:
 
 def _spans(dialect: Dialect, part: Summarised, n: str) -> Iterator[_Span]:
     """Spans of a part, for a group of n records."""
-    around = {each.q: each for each in part.ranks if each.q is not None}
+    around = {rank.q: rank for rank in part.ranks if rank.q is not None}
     for q in pivots(part):
         if q in around:
             yield _span(around[q], n)
         else:
             start = f"CAST({dialect.call('FLOOR', dialect.infix(n, '*', dialect.number(q)))} AS BIGINT)"
             yield _Span(f"{start} - {1 + SPARE}", f"{start} + {3 + SPARE}", q)  # see `window_start`
-    yield from (_span(each, n) for each in part.ranks if each.q is None)
+    yield from (_span(rank, n) for rank in part.ranks if rank.q is None)
     if part.needs.seconds:
         yield _Span("2", "2", None)
         yield _Span(f"{n} - 1", f"{n} - 1", None)

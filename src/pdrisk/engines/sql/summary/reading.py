@@ -252,13 +252,13 @@ def _summary(
     around: list[Around | Band]
     around = [(Band if banded else Around).of(found, i, k, q, n, part) for k, q in asked]
     by_quantile: dict[float, Around | Band | Looked | Spanned] = {each.q: each for each in around}
-    by_quantile |= {each.q: each for each in spans if each.q is not None}
+    by_quantile |= {span.q: span for span in spans if span.q is not None}
     if looked:
         by_quantile = dict.fromkeys(needs.windows, looked)
     if told_apart:
         assert lowest is not None and highest is not None
         if dialect.by_rank:
-            records = Listed.of([one for each in spans for one in each.known()], n, lowest[0], highest[0])
+            records = Listed.of([one for span in spans for one in span.known()], n, lowest[0], highest[0])
         else:
             records = listed(found, i, part, around, n, lowest[0], highest[0])
         cells = {name: records.cells(points) for name, points in part.points.items()}

@@ -171,7 +171,7 @@ def for_query(plan: SummaryPlan, query: Query, places: Sequence[int]) -> Summary
 
 def pivots(part: Summarised) -> list[float]:
     """Quantiles for which a pivot is found: windows, and the middle ranks."""
-    return sorted(part.needs.windows | {each.q for each in part.ranks if each.q is not None})
+    return sorted(part.needs.windows | {rank.q for rank in part.ranks if rank.q is not None})
 
 
 def sides(part: Summarised, q: float) -> tuple[int, int]:
@@ -181,7 +181,7 @@ def sides(part: Summarised, q: float) -> tuple[int, int]:
     the product is exact, and of what is farther than one, only a multiple of zero is read.
     """
     least = 1 if q == 0.5 else 4
-    wanted = [sides_of(each) for each in part.ranks if each.q == q]
+    wanted = [sides_of(rank) for rank in part.ranks if rank.q == q]
     return max(least, *(below for below, _ in wanted), 0), max(least, *(above for _, above in wanted), 0)
 
 
