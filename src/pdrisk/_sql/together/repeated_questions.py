@@ -112,15 +112,17 @@ def text_of_question(sources: Sources, people: PeopleAsked, weights: object, sai
 def planned_once(text: str | None, total: Any, keys: object, sources: Sources, *how: Callable[..., Any]) -> Plan:
     """Plan of a call with this text, as `planned` makes it or made it before; ``how`` it reads, nests and judges."""
     read, nest, judge = how
+    if text is None:
+        return planned(read, nest, judge, total, keys, sources)
     key = text, repr(total)
-    if (known := None if text is None else _remembered.get(key)) is not None:
+    if (known := _remembered.get(key)) is not None:
         found = None
         with suppress(ParameterError):  # which comes again where it is judged
             found = known.again(sources)
         if found is not None:
             return Plan(read, nest, judge, total, keys, sources, (found,))
     plan = planned(read, nest, judge, total, keys, sources)
-    if text is not None and (made := Remembered.of(plan)) is not None:
+    if (made := Remembered.of(plan)) is not None:
         if len(_remembered) >= KEPT:
             _remembered.clear()
         _remembered[key] = made
