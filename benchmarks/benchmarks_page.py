@@ -158,8 +158,8 @@ PICTURE = """\
 
 READING = """\
 pdrisk can be faster because it reads a column in pieces that stay in the processor's cache, where the plain call writes
-a whole clamped copy, and finds a median without sorting. With a million groups, checking their keys and keeping what
-was drawn take more than the noise. On a thousand rows all of the time is checking the request and building the noise;
+a whole clamped copy, and finds a median without sorting. On a thousand rows all of the time is checking the request and
+building the noise;
 `tests/front/test_small_questions.py` holds limits of how many functions are called."""
 
 METHOD = """\
