@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
-__all__ = ["once"]
+__all__ = ["called_once", "once"]
 
 Value = TypeVar("Value", covariant=True)
+Result = TypeVar("Result")
 
 
 class once(Generic[Value]):  # noqa: N801 - a decorator
@@ -33,3 +34,18 @@ class once(Generic[Value]):  # noqa: N801 - a decorator
             return self
         value = instance.__dict__[self._name] = self._compute(instance)
         return value
+
+
+def called_once(compute: Callable[[], Result]) -> Callable[[], Result]:
+    """The function, which computes at its first call and keeps the result; two threads may both compute it.
+
+    As `functools.cache`, of which making one takes longer than a small answer can afford.
+    """
+    kept: list[Result] = []
+
+    def result() -> Result:
+        if not kept:
+            kept.append(compute())
+        return kept[0]
+
+    return result

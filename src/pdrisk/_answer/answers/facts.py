@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 
 from pdrisk._answer.answers.curator import Curator
 from pdrisk._core.contributions import Contributions, ExtremeContributions, PersonRecords
+from pdrisk._core.once import called_once
 from pdrisk._core.people import local_sensitivity, top_of_groups, world_range
 from pdrisk._core.risks.risk import risks_in_data
 from pdrisk._core.statistics import Histogram
@@ -177,9 +177,8 @@ def facts_of_one(query: Query, mechanism: Mechanism, reading: Reading, looked: f
         return lambda: found
     unit = query.unit
 
-    @cache
     def made() -> Facts:
         with np.errstate(all="ignore"):  # whatever the caller's is by then
             return facts(mechanism, summary, looked, unit)
 
-    return made
+    return called_once(made)

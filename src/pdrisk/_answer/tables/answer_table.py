@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +17,7 @@ from pdrisk._answer.arithmetic.measured import MEASURED
 from pdrisk._answer.release import Release
 from pdrisk._answer.releasing import Results
 from pdrisk._answer.tables.measured_tables import follow_from, measured_columns, said_of, wide_ends, wide_said
+from pdrisk._core.once import called_once
 from pdrisk._mechanisms import ClippedSums
 from pdrisk._model.plain import plain_label
 
@@ -34,7 +34,7 @@ def one_answer(results: Results, groups: pd.Index | None) -> Release | pd.DataFr
         describe=lambda: results.answer(one=True),
         noisy=one.noisy,
         column=one.line.column,
-        known=None if known is None else cache(lambda: known().of_group(0, unlisted)),
+        known=None if known is None else called_once(lambda: known().of_group(0, unlisted)),
         shows_curator=results.shows_curator,
     )
 
