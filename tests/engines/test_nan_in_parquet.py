@@ -283,7 +283,7 @@ def test_what_is_remembered_stays(name, book, tmp_path, monkeypatch):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"pid": range(9), "x": [float(each) for each in range(9)]}), path)
     with monkeypatch.context() as before:
-        before.setattr("pdrisk._sql.tables.sources.by_record", lambda sql, columns: sql)
+        before.setattr("pdrisk._sql.tables.opened_sources.by_record", lambda sql, columns: sql)
         before.setattr("pdrisk.engines.sql.servers.parquet_scan.CAN_HAVE_NAN", "")
         first = ask(pdrisk.Dataset(path, person="pid", per_person="one", ledger=ledger, version="1"))
     left = ledger.remaining().eps

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,25 +25,16 @@ from pdrisk._sql.tables.catalog import VIEW, CatalogEntry, entry_names, found_en
 from pdrisk._sql.tables.clients import plain_text
 from pdrisk._sql.tables.compiled_sources import compiled
 from pdrisk._sql.tables.declared_links import Links
-from pdrisk._sql.tables.declared_tables import declared_for, declared_in_file, folded
-from pdrisk._sql.tables.frame_types import plain_frame
-from pdrisk._sql.tables.parquet_meanings import (
-    as_meant,
-    by_record,
-    meanings_in_arrow,
-    meanings_in_files,
-    metadata,
-    whole_in_arrow,
-    whole_in_files,
-)
-from pdrisk._sql.tables.readable import WHOLE, checked, columns_not_read, described, file_failure
+from pdrisk._sql.tables.declared_tables import folded
+from pdrisk._sql.tables.opened_sources import of_file, of_frame
+from pdrisk._sql.tables.parquet_meanings import by_record
+from pdrisk._sql.tables.readable import WHOLE, checked, described
 from pdrisk._sql.tables.settings import Settings, pin
 from pdrisk._sql.tables.source import Source
-from pdrisk._sql.tables.source_identity import file_place, table_place
+from pdrisk._sql.tables.source_identity import table_place
 from pdrisk._sql.text.parse import parsed
 from pdrisk._sql.text.scalars import Scalars
 from pdrisk.engines.sql.servers.duckdb_engine import asked, check_committed
-from pdrisk.engines.sql.servers.parquet_scan import parquet_scan, written_files
 from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -236,35 +226,9 @@ class Sources:
 
     def _frame(self, name: str, value: Any, connection: DuckDBPyConnection, frame: str) -> Source:
         """A frame, under a name of its own on this connection."""
-        try:
-            is_judged = self.by_declarations and lowered(name) not in self.public
-            plain = plain_frame(value, declared_kinds if is_judged else None)
-            connection.register(frame, plain.frame)
-            columns = described(connection, f"SELECT * FROM {frame}", "this frame", WHOLE)
-            names = list(columns)
-            untyped, whole = (frozenset(names[at] for at in places) for places in (plain.untyped, plain.whole))
-            whole |= whole_in_arrow(value, columns)
-            meanings = meanings_in_arrow(value, columns)
-            sql, columns = as_meant(frame, columns, meanings)
-        except ParameterError:
-            raise
-        except Exception:  # noqa: BLE001 - which one could depend on a record
-            pass
-        else:
-            return self._told(
-                Source(
-                    by_record(sql, columns),
-                    columns,
-                    connection,
-                    declared_for(value, list(columns)),
-                    name=lowered(name),
-                    frame=value,
-                    untyped=untyped,
-                    whole=whole - set(meanings),
-                    public=lowered(name) in self.public,
-                )
-            )
-        raise ParameterError(f"DuckDB cannot read the frame {name!r}: leave out {columns_not_read(connection, value)}.")
+        is_public = lowered(name) in self.public
+        kinds = declared_kinds if self.by_declarations and not is_public else None
+        return self._told(of_frame(name, value, connection, frame, kinds, is_public=is_public))
 
     def named_file(self, path: str) -> Source:
         """A file that a query names."""
@@ -281,45 +245,9 @@ class Sources:
     def file(self, path: str | tuple[str, ...]) -> Source:
         """Parquet file that the caller named, or several that are one table: a list, a folder or a pattern."""
         self.settings.check_files()
-        connection, asked_as = self.for_all, path
-        sql, path = parquet_scan(path)
-        partitions = path is not asked_as
-        first = path if isinstance(path, str) else path[0]
-        columns = described(connection, f"SELECT * FROM {sql}", *file_failure(first))
-        self._check_alike(connection, columns, () if isinstance(path, str) else path, partitions)
-        name = os.path.basename(os.path.normpath(str(asked_as)) if partitions else first)
-        said = metadata(connection, path)
-        declared = declared_in_file(said)
-        meanings = meanings_in_files(connection, path, said, columns)
-        whole = whole_in_files(said, columns) - set(meanings)
-        sql, columns = as_meant(sql, columns, meanings)
-        return self._told(
-            Source(
-                by_record(sql, columns),
-                columns,
-                connection,
-                declared,
-                name=name,
-                place=lambda: file_place(connection, path),
-                whole=whole,
-                public=any(
-                    type(one := self.named.get(each)) is type(asked_as) and one == asked_as for each in self.public
-                ),
-            )
-        )
-
-    @staticmethod
-    def _check_alike(
-        connection: DuckDBPyConnection, columns: Mapping[str, str], paths: tuple[str, ...], partitions: bool
-    ) -> None:
-        """Refuse listed files that are missing or have other columns, which DuckDB would find while reading."""
-        for path in paths:
-            sql = f"SELECT * FROM {written_files(path, partitions=partitions)}"
-            if described(connection, sql, *file_failure(path)) != columns:
-                raise ParameterError(
-                    f"the file {os.path.basename(path)!r} has other columns or types than the first of its list: write "
-                    "all of them alike."
-                )
+        named = [self.named.get(name) for name in self.public]
+        is_public = any(type(value) is type(path) and value == path for value in named)
+        return self._told(of_file(path, self.for_all, is_public=is_public))
 
     def entry(self, path: tuple[str, ...], home: CatalogEntry | None = None) -> CatalogEntry | None:
         """Table or view of this name, searched for first where the view ``home`` is."""
