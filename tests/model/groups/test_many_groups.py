@@ -159,6 +159,18 @@ class TestSums:
         assert (found.places == expected[:-1]).all()
         assert (found.n == np.bincount(codes[there], minlength=bins)[:-1]).all()
 
+    @pytest.mark.slow
+    def test_the_largest_places_of_more_rows_than_floats_add_up(self):
+        """Twelve million odd numbers just below 2**30, all in one group: more than 2**53 together."""
+        placed, places = grouped._Placed(3), np.full(grouped.SIZE, 2.0**30 - 1)
+        pieces = 12_000_000 // grouped.SIZE
+        for _ in range(pieces):
+            placed.add(np.ones(grouped.SIZE, dtype=np.intp), places)
+        n, sums = placed.result()
+        assert n.tolist() == [0, pieces * grouped.SIZE, 0]
+        assert sums.tolist() == [0, pieces * grouped.SIZE * (2**30 - 1), 0]
+        assert PlaceGrid.of(Universe(1.0, 675.0)).placed(np.array([675.0]), np.empty(1)) <= 2**30
+
 
 def test_intervals_of_many_are_those_of_each():
     a, b = RNG.normal(3, 3, 3000), RNG.normal(3, 3, 3000)
