@@ -74,7 +74,13 @@ class Release(Described, Arithmetic):
         """Curator's numbers: sensitivity and risk in these very data, for whoever may see the data.
 
         Under a ledger it is None, unless a curator named by the policy asked with ``curator=True``. It is never in
-        reprs, pickles, `to_dict` and JSON.
+        reprs, pickles, `to_dict` and JSON. Of a mean, sum, proportion or variance of a table in a database or file it
+        is read when it is first looked at, unless the question was asked with ``curator=True``.
+
+        Raises
+        ------
+        QueryFailedError
+            If it is read then, and the table cannot be read any more or holds other data than the answer is about.
         """
         return None if self.known is None else self.known()
 
@@ -293,7 +299,8 @@ class Release(Described, Arithmetic):
         It does not cover theft of the data itself, or conclusions about people like you that hold whether or not you
         take part.
         """
-        exposed = [None if self.curator is None else Exposed(self.curator)]
+        curator = self.curator if audience == "curator" else None
+        exposed = [None if curator is None else Exposed(curator)]
         return explained(self.answer, audience, so_far, language, prior=prior, exposed=exposed)
 
     @own_errors

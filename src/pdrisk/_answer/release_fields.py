@@ -119,11 +119,11 @@ def rows_of(release: Release) -> tuple[formatting.Rows, formatting.Rows, str | N
         public.append(("least group", f"{size} people, by a noisy number of them for eps {eps:.6g} more"))
     if release.rounded_to is not None:
         public.append(("rounded to", f"multiples of {formatting.number(release.rounded_to)}"))
-    known, curator, elsewhere = release.curator, [], None
+    curator, elsewhere = [], None
     undefined = formatting.UNDEFINED if release.answer.replaces else formatting.NOBODY
-    if known is not None and not release.shows_curator:
+    if release.known is not None and not release.shows_curator:
         elsewhere = WHERE_TO_LOOK
-    elif known is not None:
+    elif (known := release.curator) is not None:
         moved = f"{formatting.share(known.clamped)} of the records" if known.clamped > 0 else "none"
         curator = [
             ("n", f"{known.n}"),

@@ -12,7 +12,7 @@ import pandas as pd
 
 from pdrisk._answer.answers.answer import Answer
 from pdrisk._answer.answers.answer_line import AnswerLine
-from pdrisk._answer.answers.facts import Facts, facts_of_lines, facts_of_one
+from pdrisk._answer.answers.facts import Facts, facts_of_lines, facts_of_one, facts_read_later
 from pdrisk._answer.answers.margin_tables import MarginAnswers, MarginEstimates, ShareAnswers, drawn_margins, size_of
 from pdrisk._answer.answers.noisy import NoisyAnswers, withhold
 from pdrisk._answer.answers.released import Released
@@ -37,6 +37,7 @@ from pdrisk.errors import DoubtfulReleaseWarning, LedgerError, NoisyReleaseWarni
 __all__ = [
     "Asker",
     "Results",
+    "can_read_later",
     "check_affordable",
     "drawn",
     "drawn_once",
@@ -167,8 +168,10 @@ def released(
         query = _with_groups_shown(query, engine, payment)
         sees = bool(curator) or payer is None
         wanted = sees and (bool(curator) or (keeps_facts and is_release(query)))
-        reading = engine.read(query if wanted or payer is not None else replace(query, has_facts=False))
+        later = wanted and not curator and engine.reads_later and can_read_later(query)
         rules = payment.policy
+        at_once = (wanted and not later) or (payer is not None and rules.keeps_facts)
+        reading = engine.read(query if at_once else replace(query, has_facts=False))
         mechanisms = [query.mechanism(at, universe) for at, universe in enumerate(reading.universes)]
         noisy, draws = payment.remembered, payment.remembered_draws or []
         if noisy is None or (query.selection is not None and not reading.summaries[0].n.size):  # no group is shown
@@ -177,7 +180,11 @@ def released(
         elif [each.shape[-1:] for each in noisy] != [_shape(query, reading.summaries[lead]) for lead in query.leads]:
             raise LedgerError("the ledger remembers the answer to another question: it is damaged. See verify().")
         looked = [_looked(rules, line) for line in query.lines]
-        known = _known(query, mechanisms, reading, looked) if wanted else [None] * len(looked)
+        known: Sequence[Callable[[], Facts] | None] = [None] * len(looked)
+        if later:
+            known = [facts_read_later(query, mechanisms[0], engine, reading.summaries[0], looked[0])]
+        elif wanted:
+            known = _known(query, mechanisms, reading, looked)
         if query.is_private:  # else eps says nothing, and counts in full
             keys = None if query.selection is None or query.groups is None else query.groups.keys or ()
             payment.settle(
@@ -226,6 +233,18 @@ def released(
         if payer is None:
             raise
     return answer
+
+
+def can_read_later(query: Query) -> bool:
+    """Whether the noise of one number is added to exact sums, and the curator's numbers need more than these.
+
+    By such sums a later reading tells that it is of the same data.
+    """
+    line = query.lines[0]
+    if not query.shares or line.universe is None:
+        return False
+    draws = query.mechanism(0).draws
+    return draws.only_sums and draws != line.needs
 
 
 def is_release(query: Query) -> bool:

@@ -148,6 +148,12 @@ class Needs:
         return self.places or self.place_squares or bool(self.products)
 
     @property
+    def only_sums(self) -> bool:
+        """Whether nothing but numbers of records and exact sums is read: `Summary.has_sums_of` tells them apart."""
+        exact = ("steps", "places", "place_squares", "whole", "products")
+        return self == Needs(**{name: getattr(self, name) for name in exact})
+
+    @property
     def at_points(self) -> bool:
         """Whether cells are read."""
         return self.cells or self.whole_cells
@@ -270,6 +276,15 @@ class Summary:
             {degrees: of(sums) for degrees, sums in self.products.items()},
             None if self.other is None else self.other.of_rows(groups),
             self.size_sums,  # that of all groups, whatever the rows
+        )
+
+    def has_sums_of(self, other: Summary) -> bool:
+        """Whether the numbers of records are those of another summary, and so are the exact sums that it has."""
+        names = ("steps", "places", "place_squares", "whole")
+        pairs = [(getattr(self, name), getattr(other, name)) for name in names]
+        pairs += [(self.products.get(degrees), sums) for degrees, sums in other.products.items()]
+        return np.array_equal(self.n, other.n) and all(
+            theirs is None or (ours is not None and np.array_equal(ours, theirs)) for ours, theirs in pairs
         )
 
 

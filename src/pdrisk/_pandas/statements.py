@@ -9,7 +9,7 @@ from typing import Any, Final, Unpack
 
 import pandas as pd
 
-from pdrisk._answer.releasing import is_release
+from pdrisk._answer.releasing import can_read_later, is_release
 from pdrisk._core.foreign import own_errors
 from pdrisk._model.arguments import checked_flag
 from pdrisk._model.missing_arguments import all_given
@@ -63,7 +63,8 @@ def statements(
         Engine in whose SQL the statements are written.
     **options
         As for every statistic, such as ``eps``, ``bounds``, ``where``, ``by``, ``keys``, ``person``, ``mechanism``.
-        With ``curator=True`` the statements also read what only curators see, as they do for an answer under a ledger.
+        With ``curator=True`` the statements also read what only curators see, as they do under a ledger that keeps what
+        answers meant.
 
     Returns
     -------
@@ -126,4 +127,5 @@ def asked_of(table: SQLTable, question: Any, request: Request) -> tuple[Query, T
             'keys="private" asks a second time, for the groups that noise has chosen: list the keys, or pass '
             'keys="observed".'
         )
-    return query if request.curator or is_release(query) else replace(query, has_facts=False), engine
+    at_once = request.curator or (is_release(query) and not can_read_later(query))
+    return query if at_once else replace(query, has_facts=False), engine

@@ -92,6 +92,10 @@ class Engine(Protocol[Read]):
     def origin(self) -> Origin:
         """Place of the data."""
 
+    @property
+    def reads_later(self) -> bool:
+        """Whether the curator's numbers of an answer are read when somebody looks at them, not with the answer."""
+
     def group_sizes(self, query: Query) -> GroupSizes:
         """Groups that occur, with their numbers of people; fails as `read` does."""
 

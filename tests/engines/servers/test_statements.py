@@ -46,6 +46,8 @@ QUESTIONS = {
     "mean": ("mean(income)", {}),
     "sum of whole numbers": ("sum(age)", {"step": 1}),
     "var": ("var(income)", {}),
+    "mean for curators": ("mean(income)", {"curator": True}),
+    "var for curators": ("var(income)", {"curator": True}),
     "median": ("median(income)", {"mechanism": "exponential"}),
     "median by laplace": ("median(income)", {"mechanism": "laplace"}),
     "quantile": ("quantile(0.9) of age", {"where": "works"}),

@@ -19,11 +19,16 @@ from pdrisk._core.summary import FloatArray, IntArray, Summary
 from pdrisk._mechanisms import Mechanism
 from pdrisk._model.query import Query
 from pdrisk._model.unit import Unit
-from pdrisk.engines.base import Reading
+from pdrisk.engines.base import Engine, Reading
+from pdrisk.errors import QueryFailedError
 
-__all__ = ["Facts", "facts", "facts_of_lines", "facts_of_one"]
+__all__ = ["Facts", "facts", "facts_of_lines", "facts_of_one", "facts_read_later"]
 
 ONE_EACH, ONE = Unit(), Fraction(1)
+LATER = (
+    "the curator's numbers of an answer from a table are read when they are first looked at, and {}: ask with "
+    "curator=True, which reads them with the answer."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,5 +185,29 @@ def facts_of_one(query: Query, mechanism: Mechanism, reading: Reading, looked: f
     def made() -> Facts:
         with np.errstate(all="ignore"):  # whatever the caller's is by then
             return facts(mechanism, summary, looked, unit)
+
+    return called_once(made)
+
+
+def facts_read_later(
+    query: Query, mechanism: Mechanism, engine: Engine[Reading], drawn_from: Summary, looked: float
+) -> Callable[[], Facts]:
+    """The facts of a query's only line, which are read when they are called for.
+
+    They raise QueryFailedError if the table cannot be read then, or does not hold what noise was added to.
+    """
+
+    def made() -> Facts:
+        try:
+            reading = engine.read(query)
+        except QueryFailedError:
+            reading = None
+        if reading is None:
+            raise QueryFailedError(LATER.format("the table could not be read now"))
+        (summary,) = reading.summaries
+        if not summary.has_sums_of(drawn_from):
+            raise QueryFailedError(LATER.format("the table has changed since the answer"))
+        with np.errstate(all="ignore"):
+            return facts_of_lines(query, [mechanism], reading, [looked])[0]
 
     return called_once(made)

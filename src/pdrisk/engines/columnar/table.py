@@ -130,6 +130,11 @@ class ColumnEngine:
         """Place by which a ledger knows the data, if it may remember them."""
         return Origin(frame=self.table.kept)
 
+    @property
+    def reads_later(self) -> bool:
+        """False: the frame may have changed by then."""
+        return False
+
     def group_sizes(self, query: Query) -> GroupSizes:
         """The groups that occur, sorted, and their numbers of people; fails as `guarded` does."""
         return guarded(lambda: self._of_frame(query).group_sizes(query))

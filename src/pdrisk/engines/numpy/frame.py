@@ -129,6 +129,11 @@ class FrameEngine:
         """The frame that the caller has."""
         return Origin(frame=self.stored)
 
+    @property
+    def reads_later(self) -> bool:
+        """False: the frame may have changed by then."""
+        return False
+
     def read(self, query: Query) -> FrameReading:
         """Reading of a judged query; fails as `guarded` does."""
         return guarded(lambda: self._read(query))

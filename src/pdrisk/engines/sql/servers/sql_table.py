@@ -185,6 +185,11 @@ class TableWithPlan:
         """Place of the table."""
         return self.table.origin
 
+    @property
+    def reads_later(self) -> bool:
+        """True: a table stays where it is, and curators' numbers cost as much again."""
+        return True
+
     def group_sizes(self, query: Query) -> GroupSizes:  # noqa: ARG002 - that of the plan
         """The groups that occur, sorted, and their numbers of people; fails as `guarded` does."""
         return guarded(self._group_sizes)
