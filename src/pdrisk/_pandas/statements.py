@@ -71,8 +71,9 @@ def statements(
     list of str
         In the order in which they would be sent. What depends on the data is left out: means in a second statement are
         0, and of the statements that search for an order statistic in ever smaller intervals there is only the first.
-        Listed keys are literals; on DuckDB, PostgreSQL and Spark they are parameters, ``$1`` or ``:listed_keys``. The
-        secret that decides which rows of a person count is written as zeros.
+        Listed keys are literals; on DuckDB, PostgreSQL and Spark they are parameters, ``$1`` or ``:listed_keys``. Of
+        many whole numbers near one another DuckDB is sent the ends only. The secret that decides which rows of a person
+        count is written as zeros.
 
     Raises
     ------

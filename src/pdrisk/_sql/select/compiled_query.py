@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from pdrisk._guard import guarded
-from pdrisk._model.asked_groups import Groups
+from pdrisk._model.asked_groups import Groups, values_at
 from pdrisk._model.expressions.nodes import Column, Node
 from pdrisk._model.query import Query
 from pdrisk._model.unit import People
@@ -94,7 +94,7 @@ class CompiledQuery(TableWithPlan):
         universes = tuple(line.universe for line in query.lines if line.universe is not None)
         # For what is computed of noisy values: as DuckDB has them.
         columns = range(len(self.plan.groups))
-        lists = self.plain(found) if keys is None else [[key[at] for key in keys] for at in columns]
+        lists = self.plain(found) if keys is None else [list(values_at(keys, at)) for at in columns]
         return TableReading(universes, summaries, list(map(_without_timestamps, lists)))
 
     @property

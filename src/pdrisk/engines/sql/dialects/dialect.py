@@ -33,6 +33,7 @@ class Dialect:
     once: tuple[str, ...] = ()  # columns of a subquery that have its others computed once, however often they are used
     materialized = "MATERIALIZED "  # before a CTE that is computed once, however often it is read
     stepwise = False  # whether the second pass over all records is a statement of its own, if it may be: see `in_steps`
+    reads_spans = False  # whether groups between the ends of listed keys are read instead of these: see `by_span`
     orders = True  # whether the engine puts the lines of listed keys in their order; else who fetches them does
     engine = "this engine"  # for people
     letters, octets = "LENGTH", "STRLEN"  # functions of the length of a text
@@ -303,6 +304,7 @@ class DuckDBDialect(Dialect):
 
     by_pivot = True
     skips = True
+    reads_spans = True
 
     def call(self, name: str, *arguments: str) -> str:  # noqa: D102
         if arguments == ("*",):

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._model.asked_groups import Groups
+from pdrisk._model.asked_groups import Groups, values_at
 from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT, ZONED
 from pdrisk._model.groups.calendar_keys import calendar_key
 from pdrisk._model.rowwise.families import UNITS, as_number
@@ -36,7 +36,7 @@ def listed_keys(rows: RowSQL, groups: Groups | None) -> tuple[str | None, list[l
                 calendar_key(key[at], DATE, f"a key of column {column!r}")
     carriers = [group_sql(rows, column)[1] for column in groups.columns]
     lists = [
-        _all_carried([key[at] for key in groups.keys], _as_carried(rows.same(column), rows.dialect), column)
+        _all_carried(list(values_at(groups.keys, at)), _as_carried(rows.same(column), rows.dialect), column)
         for at, column in enumerate(groups.columns)
     ]
     return rows.dialect.keys(carriers, lists)

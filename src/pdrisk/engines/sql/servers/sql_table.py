@@ -25,6 +25,7 @@ from pdrisk.engines.sql.compiler.rows import RowSQL
 from pdrisk.engines.sql.compiler.values import StoredColumn
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.servers.carried_keys import group_sql, listed_keys, plain_keys
+from pdrisk.engines.sql.summary.listed_span import by_span
 from pdrisk.engines.sql.summary.reading import Fetch, group_sizes, read, statements
 from pdrisk.engines.sql.summary.summary_plan import (
     Binned,
@@ -209,6 +210,7 @@ class TableWithPlan:
         if self.groups is not None and self.groups.is_private and query.groups is not None:
             relation, lists = listed_keys(self.rows, replace(self.groups, keys=query.groups.keys))
             plan = replace(plan, keys=relation)
+        plan = by_span(plan, lists, self.table.dialect)
         with self.table.reading(plan, lists) as (fetch, own):
             parts, found = read(fetch, own, lists, self.table.dialect)
         return tuple(parts[place] for place in self.places), found
@@ -245,7 +247,8 @@ class TableEngine(TableWithPlan):
 
     def statements(self, query: Query) -> list[str]:
         """The statements that read it, without what depends on the data: see `reading.statements`."""
-        return self.table.statements(for_query(self.plan, query, self.places))
+        plan = by_span(for_query(self.plan, query, self.places), self.keys, self.table.dialect)
+        return self.table.statements(plan)
 
     def read(self, query: Query) -> AnswerReading:
         """Reading of the query that the plan is for; fails as `guarded` does."""

@@ -21,6 +21,7 @@ from pdrisk.engines.sql.summary.bands import can_be_banded
 from pdrisk.engines.sql.summary.binned import summary_of_bins
 from pdrisk.engines.sql.summary.cell_search import Look, Looked
 from pdrisk.engines.sql.summary.contributions import contributions_of
+from pdrisk.engines.sql.summary.listed_span import at_keys
 from pdrisk.engines.sql.summary.order_lists import (
     Around,
     Band,
@@ -93,7 +94,9 @@ def read(
     sums, summaries = Sums.first(plan, dialect), None
     while summaries is None:
         own, banded = ways[0]
-        found = fetch(statement(own, dialect, banded, sums), key_lists or [])
+        found = fetch(statement(own, dialect, banded, sums), key_lists if own.between is None and key_lists else [])
+        if own.between is not None and key_lists is not None:
+            found = at_keys(found, own.between, key_lists[0])
         size = len(next(iter(found.values())))
         measured = ((i, part) for i, part in enumerate(own.parts) if isinstance(part, Summarised))
         if (sure := max((_sure_sums(i, part, found, dialect, sums) for i, part in measured), default=sums)) is not sums:

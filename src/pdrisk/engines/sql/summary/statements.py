@@ -57,7 +57,7 @@ def looked_at(plan: SummaryPlan, dialect: Dialect, i: int, looks: Sequence[Look]
 
 
 def statement(plan: SummaryPlan, dialect: Dialect, banded: bool = False, sums: Sums | None = None) -> str:
-    """SELECT with one line for each group, in the order of the keys.
+    """SELECT with one line for each group, in the order of the keys; in any, where groups are read `by_span`.
 
     With ``banded``, order statistics are looked for in a band that a sample tells, and may not be found there. Places
     are added up as ``sums`` says, at first as `Sums.first` does.
@@ -119,6 +119,10 @@ class _Statement:
     def text(self) -> str:
         passes: dict[str, str] = {}
         rows = self._rows()
+        if self.plan.between is not None:
+            low, high = map(self.dialect.whole, self.plan.between)
+            within = f"{rows} WHERE g0 BETWEEN {low} AND {high}"
+            return self._grouped(list(self.aggregates.first()), within, "")
         if self.banded:
             passes["bands"] = f"{self.dialect.materialized}({bands(self.plan, self.dialect, self._rows())})"
             rows = f"{rows} CROSS JOIN bands"

@@ -301,6 +301,8 @@ class SummaryPlan:
         Whether one statement reads all, since another one could see another state of the data.
     drawn : tuple of Needs, or None
         Of each part what noise is added to, where facts are read, too; None where nobody knows.
+    between : (int, int) or None
+        Ends of the listed keys, if all groups between them are read, and the keys not carried: see `by_span`.
     """
 
     source: str
@@ -316,6 +318,7 @@ class SummaryPlan:
     rows: int = field(default=0, repr=False)
     at_once: bool = field(default=False, repr=False)  # by the transaction that it is read in, and part of no question
     drawn: tuple[Needs, ...] | None = field(default=None, repr=False)  # follows from the question
+    between: tuple[int, int] | None = field(default=None, repr=False)  # follows from the keys
 
 
 def combined(asked: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[int, ...]]:
