@@ -118,7 +118,7 @@ MUTANTS = [
     ("_answer/releasing.py", "        if query.is_private:  #", "        if True:  #", "ledger_memory " + ANSWER),
     ("_answer/answers/noisy.py", "np.floor(low / base)", "np.rint(low / base)", ANSWER),
     ("_answer/answers/noisy.py", "worst if self.looked else", "worst if not self.looked else", ANSWER),
-    ("_answer/answers/noisy.py", "np.where(withheld, np.nan, low)", "low", ANSWER),
+    ("_answer/answers/noisy.py", "np.where(self.withheld, np.nan, low)", "low", ANSWER),
     ("_answer/answers/facts.py", "(number, loss + looked, between)", "(number, loss, between)", ANSWER),
     ("_answer/answers/facts.py", "number = -(-n // unit.rows)", "number = n", ANSWER + " people"),
     ("_answer/publishing.py", "if said.bounds_from_data:", "if False:", ANSWER),

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from threading import RLock
 from types import ModuleType
 from typing import Any
 
-__all__ = ["later", "when_imported"]
+__all__ = ["imported", "later", "when_imported"]
+
+_ONE_AT_A_TIME = RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_ONE_AT_A_TIME.acquire,
+        after_in_parent=_ONE_AT_A_TIME.release,
+        after_in_child=_ONE_AT_A_TIME.release,
+    )
+
+
+def imported(name: str) -> ModuleType:
+    """The module, imported now if it was not before, and never while another thread forks the process.
+
+    The child would wait forever for a lock of Python's that nobody frees there.
+    """
+    with _ONE_AT_A_TIME:
+        return import_module(name)
 
 
 def later(name: str) -> Any:
@@ -25,7 +44,7 @@ class _Later:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._name), name)
+        return getattr(imported(self._name), name)
 
 
 Then = Callable[[ModuleType], object]

@@ -70,13 +70,13 @@ class Cells:
         """
         if not len(rank):
             return cls.of_keys(rank, rank, len(n), size)
-        order = np.argsort(group * (int(n.max()) + 1) + rank, kind="stable")  # fast if they are sorted
+        order = (group * (int(n.max()) + 1) + rank).argsort(kind="stable")  # fast if they are sorted
         group, rank, point = group[order], rank[order], point[order]
-        ends = np.append(group[1:] != group[:-1], True)  # a group's last record, whose rank is n
-        count = np.where(ends, 1, np.append(rank[1:], 0) - rank)
+        ends = np.concatenate([group[1:] != group[:-1], [True]])  # a group's last record, whose rank is n
+        count = np.where(ends, 1, np.concatenate([rank[1:], [0]]) - rank)
         assert (rank[ends] == n[group[ends]]).all()
         keys = group * size + point
-        starts = np.flatnonzero(np.append(True, keys[1:] > keys[:-1]))
+        starts = np.concatenate([[True], keys[1:] > keys[:-1]]).nonzero()[0]
         return cls.of_groups(group[starts], point[starts], np.add.reduceat(count, starts), len(n))
 
     def parts(self) -> Iterator[Cells]:
@@ -104,7 +104,7 @@ def runs_of_groups(first: IntArray) -> Iterator[slice]:
     """
     begin, groups = 0, len(first) - 1
     while True:
-        end = int(np.searchsorted(first, first[begin] + PART, side="right")) - 1
+        end = int(first.searchsorted(first[begin] + PART, side="right")) - 1
         yield slice(begin, end := min(max(end, begin + 1), groups))
         if end == groups:
             return

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._core.once import once
 from pdrisk._core.universe import Universe
 
 __all__ = [
@@ -171,7 +172,7 @@ def square_of_place(k: NDArray[np.int64], out: NDArray[np.int64] | None = None) 
     return np.right_shift(square, PLACE_BITS, out=square)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Points:
     """Public decimal lattice: the multiples of a power of ten that values between two bounds are rounded to.
 
@@ -209,7 +210,7 @@ class Points:
             exponent += 1
         return cls(lo, hi, exponent)
 
-    @property
+    @once
     def factor(self) -> float:
         """Steps to one unit; where a step is longer than 1, how many units it is long."""
         return float(f"1e{abs(self.exponent)}")
@@ -219,12 +220,12 @@ class Points:
         """Whether records are divided by `factor`; otherwise they are multiplied by it."""
         return self.exponent > 0
 
-    @property
+    @once
     def first(self) -> int:
         """Which multiple of a step the point of index 0 is."""
         return self._multiple(self.lo)
 
-    @property
+    @once
     def size(self) -> int:
         """Number of points M."""
         return self._multiple(self.hi) - self.first + 1
@@ -253,7 +254,7 @@ class Points:
         if self.whole:
             return multiple
         values = multiple * self.factor if self.divides else multiple / self.factor
-        return np.clip(values, self.lo, self.hi)
+        return values.clip(self.lo, self.hi)
 
     def _multiple(self, value: float) -> int:
         scaled = value / self.factor if self.divides else value * self.factor

@@ -60,7 +60,7 @@ class Geometric(Mechanism):
         return replace(self.reads, ends=False)
 
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
-        exact = np.clip(self.statistic.whole(summary), -LARGEST_STEPS, LARGEST_STEPS)
+        exact = np.minimum(np.maximum(self.statistic.whole(summary), -LARGEST_STEPS), LARGEST_STEPS)
         return sampler(exact, self._change, self.eps)
 
     def value(self, drawn: Drawn) -> NDArray[Any]:

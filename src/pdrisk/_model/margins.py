@@ -151,9 +151,12 @@ class MarginsAsked:
     @property
     def named(self) -> str:
         """The first option that is used; "" if none is."""
-        usual = MarginsAsked()
-        names = ("margins", "normalize", "allot", "whole")
-        return next((name for name in names if getattr(self, name) is not getattr(usual, name)), "")
+        if self.margins is not False:
+            return "margins"
+        for name in ("normalize", "allot", "whole"):
+            if getattr(self, name) is not None:
+                return name
+        return ""
 
     def judged(self, grid: Grid, *, of_counts: bool) -> Margins | None:
         """The margins that these options mean; None without any.

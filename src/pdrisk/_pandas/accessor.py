@@ -36,7 +36,6 @@ else:
 __all__ = ["FrameAccessor", "SeriesAccessor"]
 
 
-@pd.api.extensions.register_dataframe_accessor("dprisk")
 @own_errors_of
 class FrameAccessor(Suggestions):
     """Noisy statistics of a pandas frame, each with its interval and its risk.
@@ -118,7 +117,6 @@ class FrameAccessor(Suggestions):
         return declared_table(self._frame)
 
 
-@pd.api.extensions.register_series_accessor("dprisk")
 @own_errors_of
 class SeriesAccessor(Hinting):
     """Noisy statistics of one column: as those of a frame, without the column's name.

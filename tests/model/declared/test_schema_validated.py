@@ -11,7 +11,7 @@ from pandera.errors import SchemaError, SchemaErrors
 
 import pdrisk
 from ledgers import typed
-from pdrisk._pandas.requests import validated
+from pdrisk._pandas.requests import declared, validated
 from schemas import marked, schema_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -225,7 +225,7 @@ class TestValidationStaysAsItIs:
         def failing(data, schema):
             raise error
 
-        monkeypatch.setattr(validated, "attach", failing)
+        monkeypatch.setattr(declared, "attach", failing)
         schema = schema_of(C.in_range(0, 9))
         frame = schema.validate(small())
         pd.testing.assert_frame_equal(frame, small())

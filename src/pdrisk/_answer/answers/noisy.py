@@ -96,6 +96,11 @@ class NoisyAnswers:
         return np.isnan(first) if first.dtype.kind == "f" else first == WITHHELD
 
     @once
+    def has_withheld(self) -> bool:
+        """Whether any answer is withheld."""
+        return bool(np.count_nonzero(self.withheld))
+
+    @once
     def measurements(self) -> Measurements | None:
         """What was drawn, uncut, with its law; None where the answer is opaque, or nothing of it may be let out."""
         law = self.mechanism.law(self.drawn)
@@ -118,7 +123,7 @@ class NoisyAnswers:
         if not isinstance(form, Linear):
             return self.values
         values = form.value()
-        return values.astype(np.int64) if form.whole and not self.withheld.any() else values
+        return values.astype(np.int64) if form.whole and not self.has_withheld else values
 
     def expression(self, name: str) -> Expression:
         """All answers as expressions, to compute with; ``name`` tells them from others of the same draw."""
@@ -153,8 +158,7 @@ class NoisyAnswers:
         if self.rounded_to is not None:
             rounded = np.clip(np.rint(values / self.rounded_to) * self.rounded_to, *self.shown_range)
             values = rounded.astype(values.dtype) if self.rounded_to.is_integer() else rounded
-        withheld = self.withheld
-        return np.where(withheld, np.nan, values) if withheld.any() else values
+        return np.where(self.withheld, np.nan, values) if self.has_withheld else values
 
     def in_kind(self, values: NDArray[Any], side: str = "nearest") -> NDArray[Any]:
         """Numbers as they are shown: days as dates or times, rounded to this side."""
@@ -182,8 +186,9 @@ class NoisyAnswers:
         if (base := self.rounded_to) is not None:  # else they would show what was rounded
             low, high = np.floor(low / base) * base, np.ceil(high / base) * base
             low, high = np.clip(low, *self.shown_range), np.clip(high, *self.shown_range)
-        withheld = self.withheld
-        return (np.where(withheld, np.nan, low), np.where(withheld, np.nan, high)) if withheld.any() else (low, high)
+        if not self.has_withheld:
+            return low, high
+        return np.where(self.withheld, np.nan, low), np.where(self.withheld, np.nan, high)
 
 
 def withhold(drawn: Drawn, groups: NDArray[np.bool_]) -> Drawn:

@@ -62,6 +62,8 @@ def warn_of_crowded_bins(crowded: NDArray[np.bool_]) -> None:
 
 def _warn_of_noise(query: Query) -> None:
     """Warn before anything is paid if public facts say that the noise leaves little of the answer."""
+    if all(line.mechanism != "laplace" for line in query.lines):
+        return
     wide = []
     is_even = len(set(query.shares)) == 1
     for number, (line, share) in enumerate(zip(query.lines, query.line_shares, strict=True)):
@@ -110,7 +112,10 @@ def _warn_of_width(releases: Sequence[Released]) -> None:
             continue
         ends = tuple(map(_plain, release.noisy.interval()))
         most = 1.0 if release.noisy.mechanism.is_one_sided else USEFUL
-        broad = np.atleast_1d((ends[1] - ends[0] > most * (high - low)) | ((ends[0] <= low) & (ends[1] >= high)))
+        broad = (ends[1] - ends[0] > most * (high - low)) | ((ends[0] <= low) & (ends[1] >= high))
+        if broad is False:  # of one number, as nearly always: the rest takes longer
+            continue
+        broad = np.atleast_1d(broad)
         if len(broad) and broad.all():
             wide.append(
                 f"{release.line.name}: {float(np.min(ends[1] - ends[0])):.4g} wide, of {high - low:.6g} possible"
@@ -208,7 +213,7 @@ def _warn_of_ends(releases: Sequence[Released]) -> None:
             at_end = narrow & ((low <= universe.lo) | (high >= universe.hi))
             at_end |= (low >= universe.hi - near) & (universe.hi >= -universe.lo)
             at_end |= (high <= universe.lo + near) & (-universe.lo >= universe.hi)
-        if np.size(at_end) and np.all(at_end):
+        if at_end is not False and np.size(at_end) and np.all(at_end):
             clamped.append(f"{release.line.name}, within bounds {universe.lo:g} to {universe.hi:g}")
     if clamped:
         _warn(

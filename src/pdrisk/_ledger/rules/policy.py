@@ -172,6 +172,8 @@ class Policy:
 
     def least_group_of(self, line: Line) -> LeastGroup | None:
         """Least number of people of a line; None for a search for bounds, which is about no group."""
+        if self.least_group is None:
+            return None
         return self.least_group if _plain_name(line.statistic) in ABOUT_A_GROUP else None
 
     @property
@@ -181,6 +183,8 @@ class Policy:
 
     def base_of(self, statistic: Statistic) -> float | None:
         """Base to which answers of a statistic are rounded: the coarsest of those for its names."""
+        if not self.round_to:
+            return None
         return max((base for name, base in self.round_to if name in _names_of(statistic)), default=None)
 
 

@@ -14,8 +14,7 @@ __all__ = ["fitting", "price_of"]
 
 def price_of(query: Query, policy: Policy) -> Fraction:
     """The m^2 of a query, with that of the noisy numbers of people that decide what is withheld."""
-    looks = _of_looks(query, policy)
-    return query.mu2 + looks if looks else query.mu2
+    return query.mu2 if policy.least_group is None else query.mu2 + _of_looks(query, policy)
 
 
 def _of_looks(query: Query, policy: Policy) -> Fraction:

@@ -152,7 +152,8 @@ class Exponential(Mechanism):
 
     def value(self, drawn: Drawn) -> NDArray[Any]:
         point = drawn if drawn.ndim == 1 else drawn[0]
-        return self.points.value(np.clip(point, 0, self.points.size - 1))  # what is withheld is marked by the least
+        inside = np.minimum(np.maximum(point, 0), self.points.size - 1)  # what is withheld is marked by the least
+        return self.points.value(inside)
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
         """NaN: the interval in the unit of the answer has to be asked for."""

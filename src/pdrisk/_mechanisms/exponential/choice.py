@@ -48,11 +48,10 @@ class Choice:
     def losses(self, cells: Cells) -> Losses:
         """Privacy losses of the records in these cells."""
         key = self, "losses"
-        if key not in cells.derived:
-            weights = self.weights
-            items = items_of(cells, self.score, weights, self.measure)
-            cells.derived[key] = Losses(items, self.score, weights, self.measure)
-        found: Losses = cells.derived[key]
+        found: Losses | None = cells.derived.get(key)
+        if found is None:
+            items = items_of(cells, self.score, self.weights, self.measure)
+            found = cells.derived[key] = Losses(items, self.score, self.weights, self.measure)
         return found
 
     def removed(self, cells: Cells) -> FloatArray:

@@ -67,10 +67,10 @@ def chosen_items(
     lies in an interval of one unit. If that is farther than this from both ends of the item's interval, the item is the
     one; if not, exact integers and as many bits of U as it takes decide, which happens to one in 2**40 of small groups.
     """
-    sizes = np.diff(first)
+    sizes = first[1:] - first[:-1]
     words = bits(len(sizes))
     mass *= (2.0**KEPT / np.add.reduceat(mass, first[:-1]))[group]
-    units = np.cumsum(mass.astype(np.uint64))  # modulo 2**64: differences within a group are exact
+    units = mass.astype(np.uint64).cumsum()  # modulo 2**64: differences within a group are exact
     start = np.concatenate([units[:1] * np.uint64(0), units])[first[:-1]]
     up_to = (units - start[group]).view(np.int64)
     wanted = (words >> np.uint64(WORD - KEPT)).view(np.int64)
@@ -80,7 +80,7 @@ def chosen_items(
     low = np.where(place > first[:-1], up_to[place - 1], -1 - slack)
     high = np.where(place < first[1:] - 1, up_to[place], 2**KEPT + 1 + slack)
     undecided = (wanted - low < slack) | (high - wanted - 1 < slack)
-    for at in np.flatnonzero(undecided).tolist():
+    for at in undecided.nonzero()[0].tolist():
         own = slice(int(first[at]), int(first[at + 1]))
         place[at] = own.start + _decided(exact(own), int(words[at]), bits)
     return place
@@ -102,7 +102,7 @@ def _decided(masses: list[int], uniform: int, bits: Bits) -> int:
 def uniform_below(sizes: IntArray, bits: Bits) -> IntArray:
     """Uniform whole numbers from 0 to below each size; words that would favour some are drawn again."""
     result = np.zeros(len(sizes), dtype=np.int64)
-    left = np.flatnonzero(sizes > 1)
+    left = (sizes > 1).nonzero()[0]
     while len(left):
         size = sizes[left].astype(np.uint64)
         words = bits(len(left))

@@ -60,23 +60,22 @@ def items_of(
     What is left of the run scores as the gap before it does or worse, and that as the occupied point before the gap.
     """
     groups = len(cells.first) - 1
-    group = np.repeat(np.arange(groups), np.diff(cells.first))
-    total = np.concatenate([[0], np.cumsum(cells.count)])
-    n = np.diff(total[cells.first])
+    group = np.arange(groups).repeat(cells.first[1:] - cells.first[:-1])
+    total = np.concatenate([[0], cells.count.cumsum()])
+    n = total[cells.first[1:]] - total[cells.first[:-1]]
     target = score.target(n)
     up_to = total[1:] - total[cells.first[group]]
     less = up_to - cells.count
     near = score.of(less, up_to, target[group]) < (weights.cap + weights.span) * weights.coarse
-    first = np.concatenate([[0], np.cumsum(near)])[cells.first]
+    first = np.concatenate([[0], near.cumsum()])[cells.first]
     group, point, less, up_to = group[near], cells.point[near], less[near], up_to[near]
 
     # Where no occupied point is near, all points share one gap on the better side of all records.
     some = first[1:] > first[:-1]
     outside = np.where(target < 0, 0, n)
-    gaps_of = np.diff(first) + 1
+    gaps_of = first[1:] - first[:-1] + 1
     before, after = (
-        np.repeat(np.broadcast_to(np.asarray(each, dtype=np.int64), groups), gaps_of)
-        for each in (low, measure.size if end is None else end)
+        np.full(groups, each, dtype=np.int64).repeat(gaps_of) for each in (low, measure.size if end is None else end)
     )
     own = np.arange(len(point)) + group  # of the gap before each occupied point
     after[own] = point
@@ -88,7 +87,7 @@ def items_of(
     ranks[starts[some]] = less[first[:-1][some]]
 
     size = 2 * len(point) + groups
-    of_gaps = np.repeat(np.arange(groups), gaps_of)
+    of_gaps = np.arange(groups).repeat(gaps_of)
     gaps = 2 * np.arange(len(point) + groups) - of_gaps
     occupied = 2 * np.arange(len(point)) + 1 + group
     items = {name: np.empty(size, dtype=np.int64) for name in ("group", "start", "width", "less", "up_to")}
@@ -110,7 +109,7 @@ def items_of(
     if measure.zero is not None:
         last = begin[1:] - 1
         before = measure.before(items["start"])  # each item ends where the next one of its group starts
-        beyond = np.append(before[1:], 0)
+        beyond = np.concatenate([before[1:], [0]])
         beyond[last] = measure.before((items["start"] + items["width"])[last])
         places = beyond - before
     return Items(**items, places=places, holds=holds, first=begin, n=n)

@@ -105,7 +105,7 @@ class Measure:
         if self.zero is None:
             return points
         segments = self._segments
-        at = np.searchsorted(segments.first, points, side="right") - 1
+        at = segments.first.searchsorted(points, side="right") - 1
         found: IntArray = segments.before[at] + (points - segments.first[at]) * segments.weight[at]
         return found
 
@@ -114,7 +114,7 @@ class Measure:
         if self.zero is None:
             return places
         segments = self._segments
-        at = np.searchsorted(segments.before, places, side="right") - 1
+        at = segments.before.searchsorted(places, side="right") - 1
         found: IntArray = segments.first[at] + (places - segments.before[at]) // segments.weight[at]
         return found
 

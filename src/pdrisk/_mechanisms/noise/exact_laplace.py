@@ -58,12 +58,25 @@ def plus_discrete_laplace(exact: IntArray, scale: Fraction, bits: Bits = system_
     ndarray of int64, shape (n,)
         Sums beyond 64 bits are moved to their end. That is done to the exact sum, so it costs no privacy.
     """
-    if not 0 < scale < WIDEST:
-        raise ValueError(f"the scale must be above 0 and below {WIDEST}")
-    law = _law(scale)
-    words = bits(len(exact)) if 0 < len(exact) <= FEW else None
-    if words is not None and (sums := _of_few(law, exact.tolist(), words.tolist())) is not None:
-        return np.array(sums, dtype=np.int64)
+    law = _law_of(scale.numerator, scale.denominator)
+    if not 0 < len(exact) <= FEW:
+        return _of_many(law, exact, None, bits)
+    noisy, left = exact.tolist(), list(range(len(exact)))
+    while left:
+        words = bits(len(left))
+        sums = _of_few(law, [noisy[at] for at in left], words.tolist())
+        if sums is None:
+            result = np.array(noisy, dtype=np.int64)
+            result[left] = _of_many(law, result[left], words, bits)
+            return result
+        for at, number in zip(left, sums, strict=True):
+            noisy[at] = noisy[at] if number is None else number
+        left = [at for at, number in zip(left, sums, strict=True) if number is None]
+    return np.array(noisy, dtype=np.int64)
+
+
+def _of_many(law: _Law, exact: IntArray, words: Words | None, bits: Bits) -> IntArray:
+    """The same in arrays; of the words first, where some are drawn already."""
     result = np.empty(exact.shape, dtype=np.int64)
     missing = np.arange(len(exact))
     while len(missing):
@@ -110,6 +123,14 @@ class _Law:
 
 
 @lru_cache(maxsize=64)
+def _law_of(numerator: int, denominator: int) -> _Law:
+    """The law of a scale, known by whole numbers: to look a fraction up takes as long as a few draws."""
+    scale = Fraction(numerator, denominator)
+    if not 0 < scale < WIDEST:
+        raise ValueError(f"the scale must be above 0 and below {WIDEST}")
+    return _law(scale)
+
+
 def _law(scale: Fraction) -> _Law:
     shift = max(0, (scale.numerator // (COARSE * scale.denominator)).bit_length() - 1)
     step = 2**shift / scale  # P(high >= k) = exp(-k * step)
@@ -137,21 +158,27 @@ def _floor(exponent: Fraction) -> int:
             return low >> guard
 
 
-def _of_few(law: _Law, exact: list[int], words: list[int]) -> list[int] | None:
-    """What `plus_discrete_laplace` makes of these words, by the same decisions; None if they leave one open."""
-    sums = []
+def _of_few(law: _Law, exact: list[int], words: list[int]) -> list[int | None] | None:
+    """What `_of_many` makes of these words, by the same decisions: None for a number that is tried again.
+
+    None instead of all of them if the words leave one open.
+    """
+    if law.shift > IN_ONE_WORD:
+        return None
+    sums: list[int | None] = []
     for number, word in zip(exact, words, strict=True):
         magnitude = int(law.cells[word >> 64 - FIRST])
-        if magnitude < 0 or law.shift > IN_ONE_WORD:
+        if magnitude < 0:
             return None
         if law.shift:
             low, first = word >> 1 & 2**law.shift - 1, word >> 64 - 2 * FIRST & 2**FIRST - 1
             if (first + 1 << KNOWN - FIRST) + low * law.per_unit > ONE - 1:
                 return None
             magnitude = magnitude << law.shift | low
-        if word & 1 and not magnitude:
-            return None
-        sums.append(number - magnitude if word & 1 else number + magnitude)  # within 64 bits: it is below 2**50
+        if word & 1:
+            sums.append(number - magnitude if magnitude else None)  # else 0 would come from both signs
+        else:
+            sums.append(number + magnitude)  # within 64 bits: it is below 2**50
     return sums
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Protocol
 
 from pdrisk._core.summary import IntArray
@@ -42,4 +43,11 @@ def discrete_laplace(exact: IntArray, change: int, eps: Fraction) -> IntArray:
     Exact sampling with entropy of the operating system, by `exact_laplace`, with a scale that is not rounded. Tests and
     `pdrisk.audit` compare it with OpenDP's, in `reference`.
     """
-    return plus_discrete_laplace(exact.ravel(), change / eps).reshape(exact.shape)
+    scale = _quotient(change, eps.numerator, eps.denominator)
+    return plus_discrete_laplace(exact.ravel(), scale).reshape(exact.shape)
+
+
+@lru_cache(maxsize=64)
+def _quotient(change: int, numerator: int, denominator: int) -> Fraction:
+    """The scale of noise; fractions of one question are the same ones for the next."""
+    return change / Fraction(numerator, denominator)

@@ -9,10 +9,14 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import wraps
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pdrisk._imported import when_imported
-from pdrisk._pandas.requests.declared import attach
+from pdrisk._imported import later, when_imported
+
+if TYPE_CHECKING:
+    import pdrisk._pandas.requests.declared as declared
+else:
+    declared = later("pdrisk._pandas.requests.declared")
 
 __all__ = ["watch"]
 
@@ -35,7 +39,7 @@ def _listen(module: ModuleType) -> None:
     def remembered(self: Any, schema: Any) -> Any:
         data = add_schema(self, schema)
         with suppress(Exception):  # validation is pandera's: what pdrisk cannot understand, declare(schema) says
-            attach(data, schema)
+            declared.attach(data, schema)
         return data
 
     setattr(remembered, MARK, True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pdrisk._core.cells import Cells, runs_of_groups
 from pdrisk._core.lattice import Points
+from pdrisk._core.once import once
 from pdrisk._core.summary import FloatArray, IntArray, Ranks, window_start
 from pdrisk._core.universe import Universe
 
@@ -28,7 +29,7 @@ class GroupedRows:
     points: tuple[Points, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class BandLook:
     """Records of G groups within a band for each.
 
@@ -56,8 +57,12 @@ class BandLook:
         """Records at these ranks; any value where the band does not hold them."""
         if not len(self.ordered):
             return np.zeros(rank.shape)
-        place = (np.cumsum(self.m) - self.m - self.below - 1)[group] + rank
-        return self.ordered[np.clip(place, 0, len(self.ordered) - 1)]
+        return self.ordered.take(self._before[group] + rank, mode="clip")
+
+    @once
+    def _before(self) -> IntArray:
+        """Where the record of rank 0 of each group would stand, shape (G,)."""
+        return self.m.cumsum() - self.m - self.below - 1
 
     def window(self, q: float, universe: Universe) -> FloatArray:
         """The four order statistics of a quantile."""
@@ -75,7 +80,7 @@ class BandLook:
             group = np.arange(len(self.n))
             lowest, highest = self.at(first, group), self.at(last, group)
             for point in points:
-                ends = (point.index(np.clip(end, point.lo, point.hi)) for end in (lower, upper))
+                ends = (point.index(end.clip(point.lo, point.hi)) for end in (lower, upper))
                 low, high = ends
                 outside |= some & (self.below > 0) & (point.index(lowest) <= low)
                 outside |= some & (above > 0) & (point.index(highest) >= high)
@@ -129,14 +134,14 @@ class Ranked:
 
 def _known(looks: Sequence[BandLook], n: IntArray, universe: Universe) -> tuple[IntArray, IntArray, FloatArray]:
     """Groups, ranks and records of the wanted ones, and of the first and last of each group."""
-    some, every = np.flatnonzero(n), np.arange(len(n))
+    some, every = n.nonzero()[0], np.arange(len(n))
     lowest, highest = np.full(len(n), universe.lo), np.full(len(n), universe.hi)
     parts = []
     for look in looks:
         first, last = look.span()
         lengths = np.maximum(last - first + 1, 0)
-        group = np.repeat(every, lengths)
-        rank = np.arange(len(group)) - (np.cumsum(lengths) - lengths - first)[group]
+        group = every.repeat(lengths)
+        rank = np.arange(len(group)) - (lengths.cumsum() - lengths - first)[group]
         parts.append((group, rank, look.at(rank, group)))
         lowest = np.where(look.below == 0, look.at(np.ones_like(n), every), lowest)
         highest = np.where(look.below + look.m == n, look.at(n, every), highest)

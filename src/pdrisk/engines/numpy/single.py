@@ -158,7 +158,7 @@ def _places_and_ends(values: NDArray[Any], universe: Universe, first: int, size:
             low, high = float(np.minimum.reduce(piece)), float(np.maximum.reduce(piece))  # as min() and max(), sooner
             is_inside, ends = lo <= low and high <= hi, (min(max(low, lo), hi), max(min(high, hi), lo))
         if not is_inside:
-            records = np.clip(piece, lo, hi, out=buffer[: len(piece)])
+            records = piece.clip(lo, hi, out=buffer[: len(piece)])
             moved = int(np.count_nonzero(np.not_equal(piece, records, out=changed[: len(piece)])))
         # Whole numbers, exact in any order, which einsum adds in half the time.
         places = float(np.einsum("i->", grid.placed(records, buffer)))
