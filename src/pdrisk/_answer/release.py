@@ -299,7 +299,7 @@ class Release(Described, Arithmetic):
         It does not cover theft of the data itself, or conclusions about people like you that hold whether or not you
         take part.
         """
-        curator = self.curator if audience == "curator" else None
+        curator = self.curator if isinstance(audience, str) and audience == "curator" else None
         exposed = [None if curator is None else Exposed(curator)]
         return explained(self.answer, audience, so_far, language, prior=prior, exposed=exposed)
 
