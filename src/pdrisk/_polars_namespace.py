@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from pdrisk._core.foreign import own_errors_of
-from pdrisk._disclosure.tables import ColumnKeys, KeyTable
 from pdrisk._pandas.requests.converted import converted
-from pdrisk._pandas.requests.options import Opened
 from pdrisk._pandas.suggestions import Suggestions
 from pdrisk.dataset import Dataset
 from pdrisk.engines.columnar.table import ColumnTable, column_table
@@ -76,24 +74,14 @@ class PolarsAccessor(Suggestions):
         )
 
     @property
-    def _data(self) -> ColumnTable:
-        data = column_table(self._own)  # anew: Polars keeps this object with a frame, which may get other columns
-        assert data is not None
-        return data
+    def _table(self) -> ColumnTable:
+        table = column_table(self._own)  # anew: Polars keeps this object with a frame, which may get other columns
+        assert table is not None
+        return table
 
     @property
     def _frame(self) -> pd.DataFrame:
-        return self._data.header
-
-    @property
-    def _opened(self) -> Opened:
-        return self._data.opened
-
-    def _rows(self, where: object) -> Any:
-        return self._data.selecting(where)
-
-    def _table(self) -> KeyTable:
-        return ColumnKeys(self._data, self._frame)
+        return self._table.header
 
     def _shown(self, answer: Any) -> Any:
         return converted(answer, "polars")

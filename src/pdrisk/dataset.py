@@ -24,7 +24,7 @@ from pdrisk._pandas.requests.declared import check_no_na_of_r, codes_of, declara
 from pdrisk._pandas.requests.objects import advising, by_declarations
 from pdrisk._printing import printable
 from pdrisk._sql import answered
-from pdrisk._sql.dataset.dataset_data import HeldData
+from pdrisk._sql.dataset.dataset_data import DatabaseTable, HeldData, held_table
 from pdrisk._sql.dataset.dataset_tables import ONE_TABLE, check_one_or_other, public_tables, tables_given
 from pdrisk._sql.dataset.joined_tables import JoinSide, Rowwise, joined_tables
 from pdrisk._sql.dataset.people_by_table import declared_in, of_tables, people_given
@@ -137,29 +137,30 @@ class Dataset(HeldData):
         self._several = type(data) is dict
         tables = streams_read(data if self._several else {ONE_TABLE: data})
         given = tables_given(tables)
-        self._data = None if self._several else column_table(tables[ONE_TABLE])
+        columns = None if self._several else column_table(tables[ONE_TABLE])
         self._form = checked_form(as_)
         self._public, with_it = public_tables(public)
         check_one_or_other({**tables, **with_it}, self._public)
         of_public = tables_given(with_it) if with_it else None
-        header = None if self._data is None else self._data.header
+        header = None if columns is None else columns.header
         given, of_public = declared_in(given, of_public, header, schema, said)
         for frame in given.frames.values():
             check_no_na_of_r(frame)
-        if self._data is not None and ONE_TABLE in given.said:
-            self._data = self._data.declared(partial(knowing, known=given.said[ONE_TABLE]))
+        if columns is not None and ONE_TABLE in given.said:
+            columns = columns.declared(partial(knowing, known=given.said[ONE_TABLE]))
         is_by_table = len(tables) > 1 or any(isinstance(e, Mapping) for e in (person, per_person, constant))
         self._of_tables = None
         if links is not None or (self._several and is_by_table):
             self._of_tables = of_tables(given, self._public, person, per_person, constant, unit_label, links)
             people = self._of_tables.people
         else:
-            header = None if self._data is None else self._data.header
+            header = None if columns is None else columns.header
             people = people_given(given, header, person, per_person, constant, unit_label)
         frames = given.frames
-        if self._data is not None and ledger is not None:
-            self._data = self._data.remembered(by_version=version is not None)
-            frames = {} if self._data.kept is None else {ONE_TABLE: self._data.kept}
+        if columns is not None and ledger is not None:
+            columns = columns.remembered(by_version=version is not None)
+            frames = {} if columns.kept is None else {ONE_TABLE: columns.kept}
+        self._held = held_table(given, columns)
         self._given = given if of_public is None else given.and_public(of_public)
         self._ledger = opened_ledger(ledger, name)
         self._name = None if name is None else named("name", name)
@@ -167,7 +168,7 @@ class Dataset(HeldData):
             self._name = self._ledger.dataset
             if curator:
                 check_curator(self._ledger, "curator=True")
-        self._kept = self._assigned = self._header = None
+        self._kept = self._assigned = None
         self._derived = ()
         self._defaults = {"curator": curator}
         self._declared_design = checked_design(design, lambda: self._frame)
@@ -304,7 +305,7 @@ class Dataset(HeldData):
         joined._given = tables = joined_tables(self._side(), second, on, how)
         joined._of_tables, joined._public, joined._identity = tables.of_tables, tables.public, tables.identity
         joined._known_people = tables.people(self._people)
-        joined._data = joined._header = joined._assigned = joined._kept = None
+        joined._held, joined._assigned, joined._kept = DatabaseTable(tables), None, None
         joined._derived = ()
         return joined._done_again(self)._done_again(other)
 

@@ -123,6 +123,24 @@ class TestRefused:
         said = "pdrisk: . is neither a .csv nor a .parquet file: write the data to one of these first.\n"
         assert told(capsys, "assess", ".")[2] == said
 
+    def test_what_a_dataset_opens_from_a_file_name(self, here, capsys):
+        """A folder, a pattern, and folders such as sex=f, which are a column of text."""
+        people = pd.read_csv("p.csv")
+        people.to_parquet("p.parquet")
+        for name, rows in people.groupby("sex"):
+            (here / "parts" / f"sex={name}").mkdir(parents=True)
+            rows.drop(columns="sex").to_parquet(here / "parts" / f"sex={name}" / "p.parquet")
+        options = ["--columns", "age", "--bounds", "age=0:100", "--by", "sex"]
+        csv, *others = (
+            told(capsys, "assess", name, *options) for name in ("p.csv", "p.parquet", "parts", "parts/*/*.parquet")
+        )
+        assert csv[0] == 0
+        assert {out.split("\n", 2)[2] for _, out, _ in others} == {csv[1].split("\n", 2)[2]}
+        assert told(capsys, "assess", "parts", *options, "--to", "report")[0] == 0
+        assert "neither a .csv nor" in told(capsys, "assess", "nothing/*")[2]
+        assert "there is no file *.csv" in told(capsys, "assess", "*.csv")[2]
+        assert "there is no Parquet file" in told(capsys, "assess", "nothing/*.parquet")[2]
+
     def test_a_file_after_an_option_for_several(self, here, capsys):
         last, first = (
             told(capsys, "assess", *words) for words in (("--columns", "age", "p.csv"), ("p.csv", "--columns", "age"))

@@ -204,8 +204,7 @@ class TestMacros:
         con = shadowed.cursor()
         con.execute("CREATE MACRO count_star() AS 42; CREATE TEMP MACRO count_star() AS 42")
         for on, said in ASKED:
-            known = [(con, "people"), FRAME]
-            known += [] if {"person", "generalize"} <= said.keys() else [con.table("people")]
+            known = [(con, "people"), FRAME, con.table("people")]
             first, *others = (FRAME.dprisk.k_map(on, population=each, **said) for each in known)
             for other in others:
                 assert_same(other, first)
@@ -324,16 +323,23 @@ class TestRefusals:
 
     def test_said(self, con):
         stored = pdrisk.Dataset((con, "people"))
+        con.execute("CREATE OR REPLACE TABLE lists AS SELECT [age] AS age FROM people")
         with pytest.raises(ParameterError, match="only a pandas frame has rows"):
             stored.k_anonymity("age").per_row()
         with pytest.raises(UnknownColumnError, match="Did you mean 'age'"):
             stored.k_anonymity("aeg")
         with pytest.raises(ParameterError, match="cannot be counted anew"):
             stored.suggest_generalization("age", person="pid")
-        with pytest.raises(ParameterError, match="does not tell its connection"):
-            FRAME.dprisk.k_map("age", population=con.table("people"), person="pid", generalize={"age": [0, 30]})
         with pytest.raises(ColumnTypeError, match="cannot be a key"):
-            FRAME.dprisk.k_map("age", population=con.sql("SELECT [age] AS age FROM people"))
+            pdrisk.Dataset((con, "lists")).k_anonymity("age")
+        with pytest.raises(ColumnTypeError, match="which pdrisk does not read"):
+            FRAME.dprisk.k_map("age", population=con.sql("FROM lists"))
+        with pytest.raises(ColumnTypeError, match=r"\(connection, \"table\"\) of DuckDB or PostgreSQL"):
+            FRAME.dprisk.k_map("age", population=3)
+        con.execute("CREATE OR REPLACE VIEW broken AS SELECT CAST(zip || 'x' AS INTEGER) AS age FROM people")
+        with pytest.raises(ParameterError, match=r"classes of this table \(ConversionE") as caught:
+            FRAME.dprisk.k_map("age", population=(con, "broken"))
+        assert caught.value.__context__ is None
         with pytest.raises(ParameterError, match="several tables"):
             pdrisk.Dataset({"a": FRAME, "b": FRAME}).k_anonymity("age")
 

@@ -14,7 +14,8 @@ import pdrisk
 from disclosure_oracle import people, sizes
 from pdrisk._disclosure.measures import asked
 from pdrisk._disclosure.suggest import coarser_ways
-from pdrisk._disclosure.tables import FrameTable
+from pdrisk._disclosure.tables import FrameKeys
+from pdrisk.engines.numpy.frame_table import FrameTable
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 
 KEYS = ["age", "zip", "sex", "wage", "away", "since"]
@@ -275,7 +276,7 @@ class TestSuggestion:
         k, suppress = int(rng.integers(2, 6)), float(rng.choice([0, 0.05, 0.2]))
         on = list(frame)
         found = frame.dprisk.suggest_generalization(on, k=k, suppress=suppress)
-        side = FrameTable(frame).read(asked(on))
+        side = FrameKeys(FrameTable(frame), frame).read(asked(on))
         ways = [[None, *hows] for _, hows in coarser_ways(side, k)]
         losses = [[self.lost(frame[name].tolist(), how) for how in hows] for name, hows in zip(on, ways, strict=True)]
         enough = []

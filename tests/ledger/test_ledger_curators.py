@@ -37,7 +37,7 @@ NAMED = ["bob", " ANN"]
 
 
 def read_nothing(monkeypatch):
-    for reader in ("pdrisk.engines.numpy.frame.FrameEngine", "pdrisk._disclosure.tables.FrameTable"):
+    for reader in ("pdrisk.engines.numpy.frame.FrameEngine", "pdrisk._disclosure.tables.FrameKeys"):
         monkeypatch.setattr(f"{reader}.read", lambda *_: pytest.fail("the data were read"))
     for name in ("facts", "odometer"):
         monkeypatch.setattr(f"pdrisk._ledger.accounts.account.Account.{name}", lambda *_: pytest.fail("they were read"))

@@ -17,6 +17,7 @@ LAYERS = [
     {"risk", "_model"},
     {"_relations"},
     {"engines"},
+    {"_tables"},
     {"_ledger"},
     {"_answer", "attack"},
     {"_pandas", "_disclosure", "identifiability"},

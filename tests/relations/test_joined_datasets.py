@@ -348,7 +348,6 @@ class TestRefused:
             ),
             (lambda p, s: p.join(Dataset(s, person="pid").join(CODES, on="code")), "join its tables one after"),
             (lambda p, s: p.join(Dataset({"a": s, "b": s}, person="pid")), r"joins them in d\.sql"),
-            (lambda p, s: p.join(Dataset(s, person="pid")).k_anonymity(["age"]), "disclosure measures read one table"),
             (lambda p, s: p.join(s.rename(columns={"code": 7}), on="canton"), "columns whose names are text"),
             (lambda p, s: p.join(3, on="canton"), "data must be a frame"),
             (

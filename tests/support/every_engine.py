@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from pdrisk._model.unit import of_this_process
 from pdrisk._sql.dataset.dataset_tables import ONE_TABLE, tables_given
-from pdrisk._sql.tables.postgres_table import PostgresTable
+from pdrisk._tables.postgres_table import PostgresTable
 from pdrisk.engines.columnar.table import column_table
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.engines.sql.dialects.dialect import Dialect, DuckDBDialect
@@ -84,7 +84,7 @@ def of_file():
         if not stored or stored[0] is not table:
             path = Path(folder) / f"{id(table)}.parquet"
             pq.write_table(in_arrow(table), path, row_group_size=4)
-            stored[:] = table, tables_given({ONE_TABLE: path})._fluent()[0]
+            stored[:] = table, tables_given({ONE_TABLE: path}).fluent()[0]
         return stored[1].opened(query, stored[1].header, None, bytes)
 
     weakref.finalize(opened, shutil.rmtree, folder)

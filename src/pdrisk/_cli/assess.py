@@ -22,7 +22,9 @@ FILES = ("answers.csv", "groups.csv", "columns.csv", "eps.csv", "report.html")
 
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    command.add_argument("file", type=Path, help="a .csv or .parquet file; before all options")
+    command.add_argument(
+        "file", type=Path, help="a .csv or .parquet file, or a folder or pattern of .parquet files; before all options"
+    )
     files.arguments(command)
     records.arguments(command)
     known = f"one or several (default: {' '.join(STATISTICS)}); also count, sum, std, 'quantile(0.9)', 'var(ddof=0)'"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import importlib
 import importlib.util
 import sys
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +17,19 @@ import pandas as pd
 from pdrisk._cli.arguments import Several, bounds, code, several, unit
 from pdrisk._ledger.store.location import is_address
 from pdrisk._model.expressions.kinds import CATEGORIES, TEXT
+from pdrisk._tables.duckdb_tables import ParquetFiles
 from pdrisk.errors import ParameterError
 from pdrisk.study.plan import usable, variables
 
 __all__ = ["arguments", "columns_of", "known", "numbers", "read", "schema_of"]
 
 PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
-READERS: dict[str, Any] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
 LOOKED_AT = 1000  # values of a column of text, to see whether they are numbers written in another way
 DECIMAL_COMMA = r"\s*[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+\s*"
 
 
 def read(chosen: argparse.Namespace) -> pd.DataFrame:
-    """The frame of a CSV or Parquet file.
+    """The frame of a CSV or Parquet file, or of a folder or pattern of Parquet files.
 
     Raises
     ------
@@ -42,14 +44,19 @@ def read(chosen: argparse.Namespace) -> pd.DataFrame:
         )
     kind = "".join(path.suffixes[-2:]).lower() if path.suffix.lower() in PACKED else path.suffix.lower()
     kind = kind.removesuffix(path.suffix.lower()) if path.suffix.lower() in PACKED else kind
-    if kind not in READERS:
+    if kind != ".csv" and not path.is_file():
+        with suppress(ParameterError):  # a folder or pattern without any
+            kind = kind if ParquetFiles(path).files == (str(path),) else ".parquet"
+    if kind not in (".csv", ".parquet"):
         raise ParameterError(f"{path} is neither a .csv nor a .parquet file: write the data to one of these first.")
-    if not path.is_file():
+    if not path.exists() and (kind == ".csv" or not glob.has_magic(str(path))):
         raise ParameterError(f"there is no file {path}: see whether the path is right.")
     options = _signs(chosen) | {"encoding": chosen.encoding} if kind == ".csv" else {}
     frame: pd.DataFrame
     try:
-        frame = READERS[kind](path, **options)
+        frame = pd.read_csv(path, **options) if kind == ".csv" else ParquetFiles(path).frame()
+    except ParameterError:
+        raise
     except ImportError:
         problem = 'Parquet files need pyarrow: pip install "pdrisk[arrow]"'
     except UnicodeError:

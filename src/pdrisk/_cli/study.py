@@ -27,7 +27,9 @@ COLUMNS = {"hours": "h", "distance": "km", "income": "EUR"}  # that the paper st
 def arguments(command: argparse.ArgumentParser) -> None:
     """What the command takes."""
     command.add_argument("folder", type=folder, help="where the tables, figures and report.html go")
-    command.add_argument("--file", type=Path, help="your own .csv or .parquet file, instead of the synthetic survey")
+    command.add_argument(
+        "--file", type=Path, help="your own .csv or .parquet file, or folder of these, instead of the synthetic survey"
+    )
     files.arguments(command)
     records.arguments(command)
     records.weights_arguments(command)

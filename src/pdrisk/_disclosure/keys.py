@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from pdrisk._model.expressions.kinds import NOTHING, NUMBER, TIME
 from pdrisk._model.rowwise.families import dense
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Codes", "KeyColumn", "coded", "on_common_labels", "recoded"]
+__all__ = ["Codes", "KeyColumn", "coded", "label_dtype", "on_common_labels", "recoded"]
 
 Codes = NDArray[np.integer[Any]]
 
@@ -109,6 +110,26 @@ def recoded(column: KeyColumn, places: NDArray[np.integer[Any]], labels: pd.Inde
     return KeyColumn(column.name, mapping[column.codes], labels)
 
 
+def label_dtype(dtype: Any) -> Any:
+    """The dtype of labels for values that are no pandas frame's: pandas' own for text, and numpy's for the rest."""
+    if isinstance(dtype, pd.CategoricalDtype):
+        return pd.CategoricalDtype(pd.Index(list(dtype.categories)), dtype.ordered)
+    return None if isinstance(dtype, pd.StringDtype) else getattr(dtype, "numpy_dtype", dtype)
+
+
+def _like(one: KeyColumn, other: KeyColumn) -> KeyColumn:
+    """The other column with labels as pandas itself would hold them, where Arrow holds those of the other alone."""
+    labels: Any = other.labels
+    if not isinstance(labels.dtype, pd.ArrowDtype) or isinstance(one.labels.dtype, pd.ArrowDtype):
+        return other
+    plain = pd.Index(labels.tolist())
+    if plain.dtype == object and len(plain) and isinstance(plain[0], Decimal):
+        plain = plain.astype("float64")
+    elif plain.dtype == object and _kind(one) == TIME:  # beside days
+        plain = plain.astype("datetime64[us]")
+    return replace(other, labels=plain)
+
+
 def on_common_labels(one: KeyColumn, other: KeyColumn, sides: tuple[str, str]) -> tuple[KeyColumn, KeyColumn]:
     """Both columns with the same labels; ``sides`` names them in errors.
 
@@ -119,6 +140,7 @@ def on_common_labels(one: KeyColumn, other: KeyColumn, sides: tuple[str, str]) -
     """
     if one.labels is other.labels:
         return one, other
+    other = _like(one, other)
     _check_kinds(one, other, sides)
     if len(one.codes) > len(other.codes):
         other, one = _joined(other, one)

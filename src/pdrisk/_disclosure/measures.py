@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from pdrisk._core.risks.loglinear import MOST_CELLS, log_linear
 from pdrisk._core.risks.table_disclosure import MODELS, closeness, diversity, expected_reciprocal, probability_below
 from pdrisk._disclosure.classes import Classes, classes_of, occurring
-from pdrisk._disclosure.duckdb_table import several_rows
 from pdrisk._disclosure.generalize import check_generalize
 from pdrisk._disclosure.population import both_sides
 from pdrisk._disclosure.results import (
@@ -27,15 +26,33 @@ from pdrisk._disclosure.results import (
     TCloseness,
     UniqueRows,
 )
-from pdrisk._disclosure.tables import KeyRequest, KeyTable, Side
+from pdrisk._disclosure.sql_table import SQLKeys
+from pdrisk._disclosure.tables import FrameKeys, KeyRequest, KeyTable, Side, several_rows
 from pdrisk._model.expressions.columns import column_kind
 from pdrisk._model.expressions.kinds import DATE, NUMBER, TIME, ZONED
 from pdrisk._model.plain import float_of
+from pdrisk._model.rowwise import Within
+from pdrisk._pandas.requests.declared import declarations_of
+from pdrisk.engines.base import DataTable
+from pdrisk.engines.columnar.table import ColumnTable
+from pdrisk.engines.numpy.frame_table import FrameTable
+from pdrisk.engines.sql.servers.sql_table import StoredTable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["asked", "delta_presence", "k_anonymity", "k_map", "l_diversity", "somebody", "t_closeness", "unique_rows"]
+__all__ = [
+    "asked", "delta_presence", "k_anonymity", "k_map", "keys_of", "l_diversity", "somebody", "t_closeness",
+    "unique_rows",
+]  # fmt: skip
 
 DISTANCES = ("auto", "equal", "ordered")
+
+
+def keys_of(table: DataTable, header: pd.DataFrame, within: Within | None) -> KeyTable:
+    """Keys of a Dataset's table, after what it selected and assigned; its header has the assigned columns."""
+    if isinstance(table, FrameTable | ColumnTable):
+        return FrameKeys(table, header, within)
+    assert isinstance(table, StoredTable)
+    return SQLKeys(table.stored(), declarations_of(table.header), within)
 
 
 def asked(on: object, generalize: object = None, person: object = None) -> KeyRequest:

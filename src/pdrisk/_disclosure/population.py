@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pdrisk._disclosure.classes import Classes, classes_of
-from pdrisk._disclosure.duckdb_table import table_of
 from pdrisk._disclosure.keys import on_common_labels
-from pdrisk._disclosure.tables import FrameTable, KeyRequest, KeyTable, Side
+from pdrisk._disclosure.sql_table import SQLKeys
+from pdrisk._disclosure.tables import FrameKeys, KeyRequest, KeyTable, Side
+from pdrisk._tables.opening import opened
+from pdrisk.engines.columnar.table import ColumnTable
+from pdrisk.engines.numpy.frame_table import FrameTable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["both_sides"]
@@ -39,7 +42,7 @@ def both_sides(
     if (population is None) == (population_counts is None):
         raise ParameterError("pass exactly one of population= (a table of people) and population_counts=.")
     if population is not None:
-        other = table_of(population)
+        other = _keys_of(population, (*asked.keys, *asked.person))
         own = replace(asked, person=asked.person if other.has(asked.person) else ())
         theirs = other.read(own)
     else:
@@ -55,6 +58,12 @@ def both_sides(
             raise _more_than_there_are(classes, sample, whole, short)
         whole = np.maximum(sample, whole)
     return classes, sample, whole
+
+
+def _keys_of(data: object, columns: Sequence[Hashable]) -> KeyTable:
+    """Keys of a population, of any kind of data, as it is stored; fails as `opened`."""
+    table = opened(data, columns)
+    return FrameKeys(table, table.header) if isinstance(table, FrameTable | ColumnTable) else SQLKeys(table)
 
 
 def _more_than_there_are(
@@ -80,7 +89,7 @@ def _more_than_there_are(
 def _counted(given: object, asked: KeyRequest) -> Side:
     """The population from numbers of people."""
     frame, column = _as_frame(given, asked.keys)
-    side = FrameTable(frame).read(KeyRequest(asked.keys, asked.generalize, weight=column))
+    side = FrameKeys(FrameTable(frame), frame).read(KeyRequest(asked.keys, asked.generalize, weight=column))
     counts = side.weights
     assert counts is not None  # asked for
     if not np.isfinite(counts).all() or (counts < 0).any() or (counts != np.rint(counts)).any():

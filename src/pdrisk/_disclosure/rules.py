@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from pdrisk._disclosure.checked import CheckedTable
 from pdrisk._disclosure.classes import Classes, classes_of
-from pdrisk._disclosure.duckdb_cells import cells_in_duckdb
-from pdrisk._disclosure.duckdb_table import DuckDBTable
 from pdrisk._disclosure.measures import asked, somebody
+from pdrisk._disclosure.sql_table import SQLKeys
 from pdrisk._disclosure.tables import KeyRequest, KeyTable
 from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk.errors import ColumnTypeError, ParameterError
@@ -197,8 +196,8 @@ def crosstab_rules(
         )
     judged = OutputRules.given(rules)
     wanted = replace(asked([index, columns], None, person), weight=values)
-    if isinstance(table, DuckDBTable) and values is not None:
-        side, read = cells_in_duckdb(table, wanted, judged.top)
+    if isinstance(table, SQLKeys) and values is not None:
+        side, read = table.cells(wanted, judged.top)
         classes = classes_of(side)
         somebody(classes.people())
         _check_finite(values, read["infinite"].to_numpy(dtype=bool))
@@ -223,18 +222,13 @@ def _check_finite(column: Hashable | None, infinite: NDArray[np.bool_]) -> None:
 
 def _of_cells(classes: Classes, read: pd.DataFrame, statistic: str) -> tuple[CellFacts, NDArray[np.float64]]:
     """`_contributions` for cells that a database has read."""
-    own = classes.numbers[0]
-
-    def placed(name: str) -> NDArray[np.float64]:
-        values = read[name].fillna(0).to_numpy(dtype=np.float64)
-        return np.bincount(own, weights=values, minlength=classes.size).astype(np.float64)
-
-    people, total = placed("people").astype(np.int64), placed("total")
-    end = "highest" if statistic == "max" else "lowest"
-    same, negative = placed(f"same_{end}").astype(np.int64), placed("negative") > 0
-    cells = CellFacts(people, total, placed("largest"), placed("top"), placed("rest"), negative, same)
+    facts = read.set_index(classes.numbers[0]).reindex(range(classes.size), fill_value=0.0)
+    found = {name: facts[name].to_numpy(dtype=np.float64) for name in facts}
+    people, total, end = found["people"].astype(np.int64), found["total"], "highest" if statistic == "max" else "lowest"
+    same, negative = found[f"same_{end}"].astype(np.int64), found["negative"] > 0
+    cells = CellFacts(people, total, found["largest"], found["top"], found["rest"], negative, same)
     with np.errstate(invalid="ignore"):
-        shown = {"sum": total, "mean": total / placed("rows")}.get(statistic, placed(end))
+        shown = {"sum": total, "mean": total / found["rows"]}.get(statistic, found[end])
     return cells, np.where(people > 0, shown, np.nan)
 
 

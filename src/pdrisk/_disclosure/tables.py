@@ -1,4 +1,4 @@
-"""Tables that disclosure measures read: pandas frames in memory, and tables that DuckDB reads with one GROUP BY."""
+"""Tables as disclosure measures read them: what is asked of a table, the keys that are read, and those of frames."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ from pdrisk._pandas.requests.options import Request
 from pdrisk.engines.columnar.table import ColumnTable
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.engines.numpy.derived import placeholder, with_derived
-from pdrisk.errors import ColumnTypeError
+from pdrisk.engines.numpy.frame_table import FrameTable
+from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["ColumnKeys", "FrameTable", "KeyRequest", "KeyTable", "RowsRead", "Side"]
+__all__ = ["FrameKeys", "KeyRequest", "KeyTable", "RowsRead", "Side", "no_numbers", "several_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class Side:
 
 
 class KeyTable(Protocol):
-    """Protocol of tables that measures can read."""
+    """Protocol of tables as measures read them."""
 
     def read(self, asked: KeyRequest) -> Side:
         """Keys of its rows, or of groups of them."""
@@ -98,30 +99,33 @@ class KeyTable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class FrameTable:
-    """Pandas frame, for disclosure measures.
+class FrameKeys:
+    """Frame of pandas, Polars or Arrow, for disclosure measures: the columns that are read become a pandas frame.
 
     Attributes
     ----------
-    frame : DataFrame
-    where : Within or None
+    table : FrameTable or ColumnTable
+    header : DataFrame
+        Its columns, with those that a Dataset assigned.
+    within : Within or None
         What a Dataset selected and assigned.
     """
 
-    frame: pd.DataFrame
-    where: Any = None
+    table: FrameTable | ColumnTable
+    header: pd.DataFrame
+    within: Within | None = None
 
     def has(self, columns: Sequence[Hashable]) -> bool:
         """Whether it has all these columns."""
-        return all(column in self.frame.columns for column in columns)
+        return all(column in self.header.columns for column in columns)
 
     def read(self, asked: KeyRequest) -> Side:
         """The keys of its rows."""
         read = [*asked.keys, *asked.person, *([] if asked.weight is None else [asked.weight])]
         for column in read:
-            check_column(self.frame, column)
+            check_column(self.header, column)
         frame, kept = self._selected(read)
-        missing = codes_of(self.frame, read)
+        missing = codes_of(self.header, read)
         columns = {name: coded(frame[name], missing.get(name, ())) for name in (*asked.keys, *asked.person)}
         persons = None
         left_out = 0
@@ -146,60 +150,22 @@ class FrameTable:
         return Side(tuple(keys), None, of_kept(persons), of_kept(weights), left_out, RowsRead(frame.index, kept))
 
     def _selected(self, read: Sequence[Hashable]) -> tuple[pd.DataFrame, NDArray[np.bool_] | None]:
-        """The frame with assigned columns, and its selected rows."""
-        within = self.where
-        if not isinstance(within, Within):
-            return self.frame, None
-        (line,) = judged_lines(self.frame, None, (statistic("count"),), Request())
-        query, engine = judged_selection(self.frame, (line,), Request(where=within))
-        selected = engine.read(query).found.selected
-        derived, _ = used(within.derived, tuple(read))
-        return with_derived(self.frame, derived, within.stored), selected
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnKeys:
-    """Frame of Polars or Arrow, for disclosure measures: the columns that are read become a pandas frame.
-
-    Attributes
-    ----------
-    table : ColumnTable
-    frame : DataFrame
-        Its header, with the columns that a Dataset assigned.
-    where : Within or None
-        As of `FrameTable`.
-    """
-
-    table: ColumnTable
-    frame: pd.DataFrame
-    where: Any = None
-
-    def has(self, columns: Sequence[Hashable]) -> bool:
-        """Whether it has all these columns."""
-        return FrameTable(self.frame).has(columns)
-
-    def read(self, asked: KeyRequest) -> Side:
-        """The keys of its rows."""
-        named = (*asked.keys, *asked.person, *(() if asked.weight is None else (asked.weight,)))
-        for column in named:
-            check_column(self.frame, column)
-        within = self.where
-        if not isinstance(within, Within):
-            return FrameTable(self._knowing(guarded(lambda: self.table.frame(named)))).read(asked)
+        """The rows with these columns, and which of them are selected."""
+        within = self.within
+        if within is None:
+            return guarded(lambda: self.table.frame(read)), None
         selects = () if within.kept is None else within.kept.columns
-        derived, stored = used(within.derived, (*named, *selects))
-        frame = self._knowing(guarded(lambda: self.table.frame(stored)))
+        _, stored = used(within.derived, (*read, *selects))
+        frame = guarded(lambda: self.table.frame(stored)).copy(deep=False)
+        frame.attrs = dict(self.table.header.attrs)
         added = frame.copy(deep=False)
-        for each in derived:
+        for each in within.derived:
             added[each.name] = placeholder(each, len(frame))
-        added.attrs = dict(self.frame.attrs)
-        return FrameTable(added, within._replace(stored=frame)).read(asked)
-
-    def _knowing(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The frame with the declarations of its columns."""
-        known = frame.copy(deep=False)
-        known.attrs = dict(self.table.header.attrs)
-        return known
+        added.attrs = dict(self.header.attrs)
+        (line,) = judged_lines(added, None, (statistic("count"),), Request())
+        query, engine = judged_selection(added, (line,), Request(where=within._replace(stored=frame)))
+        derived, _ = used(within.derived, tuple(read))
+        return with_derived(added, derived, frame), engine.read(query).found.selected
 
 
 def _persons(columns: Sequence[KeyColumn]) -> tuple[Codes, NDArray[np.bool_]]:
@@ -214,5 +180,17 @@ def _persons(columns: Sequence[KeyColumn]) -> tuple[Codes, NDArray[np.bool_]]:
 def _numbers(series: pd.Series) -> NDArray[np.float64]:
     """Numbers of rows, NaN where one is missing."""
     if not pd.api.types.is_numeric_dtype(series.dtype) or pd.api.types.is_bool_dtype(series.dtype):
-        raise ColumnTypeError(f"column {series.name!r} holds no numbers, so it cannot be weights or counts.")
+        raise no_numbers(series.name)
     return series.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def no_numbers(column: Hashable) -> ColumnTypeError:
+    """The error for weights or contributions that are no numbers."""
+    return ColumnTypeError(f"column {column!r} holds no numbers, so it cannot be weights or counts.")
+
+
+def several_rows() -> ParameterError:
+    """The error for weights of rows where people are asked for."""
+    return ParameterError(
+        "weights are of people, and some have several rows in one class: make a table with one row a person first."
+    )

@@ -63,7 +63,7 @@ class Suggestions(SurveyStatistics):
             ledger=self._payer(ledger),
             fresh=fresh,
             people=self._people,
-            opened=self._opened,
+            opened=self._table.opened,
         )
         with judging(self._frame, request) as (frame, asked):
             return suggested(frame, column, asked, request.asker(self._identity))

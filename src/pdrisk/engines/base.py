@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+import pandas as pd
+
 from pdrisk._core.contributions import ExtremeContributions, PersonRecords
 from pdrisk._core.summary import IntArray, Summary
 from pdrisk._core.universe import Universe
 from pdrisk._model.groups.keys import Key
 from pdrisk._model.query import Query
+from pdrisk._model.unit import Secret
 
-__all__ = ["Engine", "GroupSizes", "Origin", "Reading"]
+__all__ = ["DataTable", "Engine", "GroupSizes", "Origin", "Reading"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +110,30 @@ class Engine(Protocol[Read]):
         QueryFailedError
             Whatever goes wrong: raised by `guarded`, without a cause that could reveal a record.
         """
+
+
+class DataTable(Protocol):
+    """What a Dataset holds, and what a measure, a join or the command line asks: one table of any kind."""
+
+    @property
+    def header(self) -> pd.DataFrame:
+        """Columns by which questions are judged, with what is declared for them; of a pandas frame, all of it."""
+
+    def opened(
+        self, query: Query, header: pd.DataFrame, stored: pd.DataFrame, given: Any, secret: Secret
+    ) -> Engine[Any]:
+        """Engine of the table for a judged query.
+
+        Parameters
+        ----------
+        query : Query
+        header, stored : DataFrame
+            The columns that it was judged by, with and without those that are assigned.
+        given : mask, callable or None
+            What decides beside the tree of its filter.
+        secret : callable
+            By which a person's rows are chosen.
+        """
+
+    def selecting(self, where: Any) -> Any:
+        """A filter in a form that can be judged; refuses what this kind of table cannot take."""

@@ -7,6 +7,8 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from pdrisk._tables.duckdb_tables import ParquetFiles
+
 __all__ = ["ReportOrigin"]
 
 PIECE = 2**20  # bytes read at a time
@@ -49,9 +51,10 @@ class ReportOrigin:
 
 
 def hash_of(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """SHA-256 of a file, in hexadecimal; of a folder or pattern of files, one after another by their names."""
     found = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(PIECE):
-            found.update(piece)
+    for name in ParquetFiles(path).files:
+        with open(name, "rb") as file:
+            while piece := file.read(PIECE):
+                found.update(piece)
     return found.hexdigest()

@@ -15,9 +15,9 @@ from pdrisk._model.declared.declarations import Declarations
 from pdrisk._model.expressions.nodes import Column
 from pdrisk._relations.plan import Scan, Selection
 from pdrisk._sql.relations.row_scope import Relation, Rows, column_of, named
-from pdrisk._sql.tables.postgres_table import PostgresTable, one_connection
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.text.parse import parsed
+from pdrisk._tables.postgres_table import PostgresTable, one_connection
 from pdrisk.engines.sql.compiler.relation import written
 from pdrisk.engines.sql.compiler.rows import RowSQL
 from pdrisk.engines.sql.dialects.dialect import Dialect

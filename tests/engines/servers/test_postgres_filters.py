@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pdrisk._model.rowwise import judged
-from pdrisk._sql.tables.postgres_table import PostgresTable
+from pdrisk._tables.postgres_table import PostgresTable
 from pdrisk.engines.sql.compiler.rows import RowSQL
 from pdrisk.engines.sql.servers.postgres_engine import asked, reading
 from pdrisk.errors import ParameterError

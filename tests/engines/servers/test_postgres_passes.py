@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import pdrisk
-from pdrisk._sql.tables import postgres_table as postgres
+from pdrisk._tables import postgres_table as postgres
 from postgres_databases import connected, database, needs_server
 
 pytestmark = [needs_server, pytest.mark.filterwarnings("ignore::UserWarning")]

@@ -22,10 +22,10 @@ from pdrisk._sql.expressions.number_patterns import number_by_pattern
 from pdrisk._sql.select.select_people import PeopleAsked
 from pdrisk._sql.syntax.languages import POSTGRES, SPARK
 from pdrisk._sql.syntax.pieces import Expression
-from pdrisk._sql.tables import postgres_table as postgres
 from pdrisk._sql.tables.server_sources import SourcesElsewhere
 from pdrisk._sql.text.scalars import Scalars
 from pdrisk._sql.text.sqlglot_parse import parsed_as
+from pdrisk._tables import postgres_table as postgres
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.servers.duckdb_engine import fetched
 from pdrisk.engines.sql.servers.duckdb_types import stored_columns

@@ -17,7 +17,7 @@ from paths import GOLDEN
 from pdrisk._pandas.requests.options import Request
 from pdrisk._pandas.statements import asked_of
 from pdrisk._sql.dataset import duckdb_table as fluent
-from pdrisk._sql.tables import postgres_table as sql_of_postgres
+from pdrisk._tables import postgres_table as sql_of_postgres
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.servers.duckdb_engine import fetched
 from pdrisk.engines.sql.servers.schema_only import described

@@ -6,7 +6,7 @@ import pytest
 
 from pdrisk import Dataset, ParameterError
 from pdrisk._cli import main
-from pdrisk._sql.tables.postgres_table import PostgresTable, server_of
+from pdrisk._tables.postgres_table import PostgresTable, server_of
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))

@@ -19,13 +19,13 @@ from pdrisk._pandas.curators.assess import USUAL_EPS, USUAL_STATISTICS, assessme
 from pdrisk._pandas.curators.hints import Hinting
 from pdrisk._pandas.requests.options import (
     NOBODY_KNOWN,
-    Opened,
     Options,
     Request,
     UnitOptions,
-    frame_engine,
     with_unit_options,
 )
+from pdrisk.engines.base import DataTable
+from pdrisk.engines.numpy.frame_table import FrameTable
 
 if TYPE_CHECKING:
     from pdrisk._pandas.curators import compare
@@ -58,9 +58,9 @@ class CuratorViews(Hinting):
         return NOBODY_KNOWN
 
     @property
-    def _opened(self) -> Opened:
-        """Function that opens the engine of the data."""
-        return frame_engine
+    def _table(self) -> DataTable:
+        """The data."""
+        return FrameTable(self._frame)
 
     @property
     def _frame(self) -> pd.DataFrame:
@@ -69,7 +69,7 @@ class CuratorViews(Hinting):
 
     def _rows(self, where: object) -> Any:
         """The filter of a question, joined with that of the Dataset."""
-        return where
+        return self._table.selecting(where)
 
     def _payer(self, ledger: object) -> Any:
         """The ledger that pays; None for that of the ``with`` block around, if there is one."""
@@ -79,12 +79,12 @@ class CuratorViews(Hinting):
         """Request about this frame, with the Dataset's filter, defaults and ledger."""
         rows, payer = self._rows(options.get("where")), self._payer(options.get("ledger"))
         asked = {**self._defaults, **options, "where": rows, "ledger": payer}
-        return Request(**asked, tables=tables, people=self._people, design=self._design, opened=self._opened)
+        return Request(**asked, tables=tables, people=self._people, design=self._design, opened=self._table.opened)
 
     def _looked_at(self, **asked: Any) -> Request:
         """Request about this frame, without the Dataset's defaults."""
         own = {**asked, "where": self._rows(asked["where"])}
-        return Request(**own, people=self._people, design=self._design, opened=self._opened)
+        return Request(**own, people=self._people, design=self._design, opened=self._table.opened)
 
     def _check_curator(self, asked: str) -> None:
         """Refuse other analysts than the curators of the ledger that would pay."""

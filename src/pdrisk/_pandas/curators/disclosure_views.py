@@ -14,7 +14,7 @@ from pdrisk._pandas.curators.curator_views import CuratorViews
 from pdrisk.errors import ParameterError
 
 if TYPE_CHECKING:
-    from pdrisk._disclosure import measures, suggest, tables
+    from pdrisk._disclosure import measures, suggest
     from pdrisk._disclosure import rules as output_rules
     from pdrisk._disclosure.checked import CheckedTable
     from pdrisk._disclosure.results import (
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from pdrisk._disclosure.suggest import SuggestedGeneralization
     from pdrisk._disclosure.tables import KeyRequest, KeyTable
 else:
-    measures, output_rules, suggest, tables = (
-        later(f"pdrisk._disclosure.{name}") for name in ("measures", "rules", "suggest", "tables")
-    )
+    measures, output_rules, suggest = (later(f"pdrisk._disclosure.{name}") for name in ("measures", "rules", "suggest"))
 
 __all__ = ["DisclosureViews"]
 
@@ -64,15 +62,12 @@ def _with_keys(method: Method) -> Method:
 class DisclosureViews(CuratorViews):
     """Disclosure measures of a table, for curators only; a ledger's policy names them."""
 
-    def _table(self) -> KeyTable:
-        """The table that measures read."""
-        return tables.FrameTable(self._frame, self._rows(None))
-
     def _measured(self, measure: str, on: object, generalize: object, person: object) -> tuple[KeyTable, KeyRequest]:
         self._check_curator(f"{measure}()")
         if person is None and self._identity is not None:
             person = list(self._people.columns) or None
-        return self._table(), measures.asked(on, generalize, person)
+        table = measures.keys_of(self._table, self._frame, self._rows(None))
+        return table, measures.asked(on, generalize, person)
 
     @_with_keys
     def k_anonymity(
@@ -109,9 +104,9 @@ class DisclosureViews(CuratorViews):
 
         Parameters
         ----------
-        population : DataFrame, Polars or Arrow table, Parquet path, DuckDB relation or (connection, "table")
-            A table of people with the same key columns. If it has the column of ``person``, people are counted, not
-            rows.
+        population : table
+            A table of people with the same key columns: whatever a Dataset takes, or a relation of DuckDB. If it has
+            the column of ``person``, people are counted, not rows.
         population_counts : Series or DataFrame
             Instead of ``population``, numbers of people: a Series indexed by the keys, or a DataFrame with the keys and
             one more column.

@@ -22,7 +22,7 @@ from pdrisk._model.query import Query
 from pdrisk._model.unit import People, Secret, checked_way
 from pdrisk._pandas.requests.option_texts import OF_PANDAS, documented
 from pdrisk.engines.base import Engine
-from pdrisk.engines.numpy.frame import FrameEngine
+from pdrisk.engines.numpy.frame_table import FrameTable
 
 __all__ = [
     "NEIGHBOURS",
@@ -32,7 +32,6 @@ __all__ = [
     "Options",
     "Request",
     "UnitOptions",
-    "frame_engine",
     "with_options",
     "with_unit_options",
 ]
@@ -89,17 +88,6 @@ class Options(UnitOptions, total=False):
 Opened = Callable[[Query, pd.DataFrame, pd.DataFrame, Any, Secret], Engine[Any]]
 
 
-def frame_engine(
-    query: Query,  # noqa: ARG001 - a frame answers any
-    frame: pd.DataFrame,
-    stored: pd.DataFrame,
-    given: Any,
-    secret: Secret,
-) -> FrameEngine:
-    """The engine that reads a pandas frame."""
-    return FrameEngine(frame, stored, given, secret)
-
-
 NOBODY_KNOWN = People()
 ADD_OR_REMOVE, REPLACE = NEIGHBOURS = ("add-or-remove-one", "replace-one")
 
@@ -145,7 +133,7 @@ class Request:
     tables: MarginsAsked = NO_MARGINS
     people: People = NOBODY_KNOWN
     design: Design | None = None
-    opened: Opened = frame_engine
+    opened: Opened = FrameTable.opened
 
     @property
     def weighing(self) -> Any:

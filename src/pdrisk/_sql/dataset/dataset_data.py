@@ -2,24 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
-from pdrisk._disclosure.tables import ColumnKeys, KeyTable
+from pdrisk._model.declared.declarations import Declarations
+from pdrisk._model.query import Query
 from pdrisk._model.rowwise import EXPRESSION, Derived, RowwiseFilter, Within
-from pdrisk._model.unit import People
-from pdrisk._pandas.requests.declared import declarations_of
-from pdrisk._pandas.requests.options import Opened, frame_engine
+from pdrisk._model.unit import People, Secret
+from pdrisk._pandas.requests.declared import declarations_of, knowing
 from pdrisk._pandas.suggestions import Suggestions
 from pdrisk._sql.dataset.dataset_tables import ONE_TABLE, Given
 from pdrisk._sql.dataset.joined_tables import JoinedTables
+from pdrisk.engines.base import DataTable
 from pdrisk.engines.columnar.table import ColumnTable
-from pdrisk.engines.sql.servers.sql_table import only_for_frames
+from pdrisk.engines.numpy.frame_table import FrameTable
+from pdrisk.engines.sql.servers.sql_table import SQLTable, TableEngine, only_for_frames
 from pdrisk.errors import ParameterError
 
-__all__ = ["HeldData"]
+__all__ = ["DatabaseTable", "HeldData", "held_table"]
+
+
+@dataclass
+class DatabaseTable:
+    """Table in an engine of SQL as a `DataTable`."""
+
+    tables: Given | JoinedTables
+
+    @cached_property
+    def header(self) -> pd.DataFrame:
+        """Its columns without rows, and their declarations."""
+        table, said = self.tables.fluent()
+        return knowing(table.header, said) if said != Declarations() else table.header
+
+    def stored(self) -> SQLTable:
+        """The table as it is now."""
+        return self.tables.fluent()[0]
+
+    def opened(
+        self, query: Query, header: pd.DataFrame, stored: pd.DataFrame, given: Any, secret: Secret
+    ) -> TableEngine:
+        """Engine of the table for a query that was judged by its header.
+
+        Raises
+        ------
+        ParameterError
+            As `Given.fluent`; or if it has other columns by now, or a database cannot answer what a frame can.
+        """
+        table = self.stored()
+        if not table.header.dtypes.equals(stored.dtypes):
+            raise ParameterError(self.tables.changed)
+        return table.opened(query, header, given, secret)
+
+    def selecting(self, where: Any) -> Any:
+        """The ``where`` as it is; refuses masks and functions."""
+        if where is None or isinstance(where, (str, EXPRESSION)):
+            return where
+        raise only_for_frames(where)
 
 
 class HeldData(Suggestions):
@@ -27,12 +68,15 @@ class HeldData(Suggestions):
 
     _several: bool  # whether they came as a dict
     _given: Given | JoinedTables
-    _data: ColumnTable | None  # of Polars, Arrow or Parquet
+    _held: DataTable  # of one table, or of a join
     _known_people: People
     _kept: RowwiseFilter | None  # what `query` selects
     _derived: tuple[Derived, ...]  # what `assign` computes
     _assigned: pd.DataFrame | None  # the header with it
-    _header: pd.DataFrame | None
+
+    @property
+    def _table(self) -> DataTable:
+        return self._held
 
     @property
     def _frame(self) -> pd.DataFrame:
@@ -41,40 +85,14 @@ class HeldData(Suggestions):
     @property
     def _stored(self) -> pd.DataFrame:
         """The data without assigned columns: a frame, or the columns of another table without rows."""
-        if self._data is not None:
-            return self._data.header
         if self._several:
             raise ParameterError(
                 "this Dataset is of several tables, which d.sql(...) asks: write a SELECT, or pass one table."
             )
-        if self._header is None:
-            frame = self._given.frames.get(ONE_TABLE)
-            self._header = self._given.header() if frame is None else frame
-        return self._header
-
-    @property
-    def _opened(self) -> Opened:
-        if self._data is not None:
-            return self._data.opened
-        return frame_engine if self._is_frame else self._given.opened
-
-    @property
-    def _is_frame(self) -> bool:
-        """Whether the data are one pandas frame."""
-        return ONE_TABLE in self._given.frames
-
-    def _table(self) -> KeyTable:
-        if self._data is not None:
-            return ColumnKeys(self._data, self._frame, self._rows(None))
-        if self._several or self._is_frame:
-            return super()._table()
-        return self._given.key_table(self._rows(None))
+        return self._held.header
 
     def _rows(self, where: object) -> Any:
-        if self._data is not None:
-            where = self._data.selecting(where)
-        elif not self._is_frame and not (where is None or isinstance(where, (str, EXPRESSION))):
-            raise only_for_frames(where)
+        where = super()._rows(where)
         if self._kept is None and not self._derived:
             return where
         return Within(where, self._kept, self._derived, self._stored)
@@ -83,7 +101,15 @@ class HeldData(Suggestions):
     def _people(self) -> People:
         """People declared by the Dataset, else by the file or schema of a table that is no frame."""
         known = self._known_people
-        if known.columns or self._several or self._is_frame:
+        if known.columns or self._several or isinstance(self._held, FrameTable):
             return known
         said = declarations_of(self._stored).people
         return known if said is None else replace(said, secret=known.secret)
+
+
+def held_table(given: Given, columns: ColumnTable | None) -> DataTable:
+    """The one table of a Dataset, of Polars or Arrow if ``columns`` has it."""
+    if columns is not None:
+        return columns
+    frame = given.frames.get(ONE_TABLE)
+    return DatabaseTable(given) if frame is None else FrameTable(frame)

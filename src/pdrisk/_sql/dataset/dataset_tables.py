@@ -5,41 +5,32 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
-from pdrisk._disclosure.duckdb_table import table_of
-from pdrisk._disclosure.sql_table import SQLKeys
-from pdrisk._disclosure.tables import KeyTable
 from pdrisk._guard import guarded
 from pdrisk._model.declared.declarations import Declarations
-from pdrisk._model.query import Query
-from pdrisk._model.rowwise import Within, is_of_polars
-from pdrisk._model.unit import Secret
+from pdrisk._model.rowwise import is_of_polars
 from pdrisk._pandas.requests.declared import declarations_of, knowing
 from pdrisk._sql.dataset.duckdb_table import fluent_table
 from pdrisk._sql.relations.from_clause import relation_of
 from pdrisk._sql.relations.row_scope import Relation
 from pdrisk._sql.syntax.pieces import lowered, quoted
 from pdrisk._sql.tables.catalog import no_table
-from pdrisk._sql.tables.postgres_table import PostgresTable, server_of
-from pdrisk._sql.tables.readable import is_readable
 from pdrisk._sql.tables.server_sources import Remote, of_dataset
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.parse import parsed
-from pdrisk.engines.columnar.streams import streams_read
-from pdrisk.engines.sql.servers.spark_engine import SparkFrame, is_spark
-from pdrisk.engines.sql.servers.sql_table import SQLTable, TableEngine
+from pdrisk._tables.duckdb_tables import DuckDBTable, ParquetFiles
+from pdrisk._tables.opening import is_frame, recognised
+from pdrisk._tables.postgres_table import PostgresTable
+from pdrisk.engines.sql.servers.spark_engine import SparkFrame
+from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.errors import ColumnTypeError, ParameterError
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 __all__ = ["ONE_TABLE", "Given", "check_one_or_other", "public_tables", "tables_given"]
 
 ONE_TABLE = "data"  # name in SQL of data that is no dict of tables
-SEVERAL_CONNECTIONS = "the tables of a Dataset are on several connections: ATTACH them to one."
 
 
 @dataclass(frozen=True)
@@ -48,29 +39,49 @@ class Given:
 
     Attributes
     ----------
-    frames : dict of DataFrame
-        Those that are pandas', as they were when they were given; their declarations are in ``attrs``.
-    others : dict
-        Polars and Arrow tables, and paths of Parquet files.
-    tables : dict of tuple of str
-        Those of the connection, by the name there.
+    tables : dict
+        Frames of pandas as they were when they were given, with their declarations in ``attrs``; frames of Polars and
+        Arrow; paths of Parquet files; and tables of DuckDB, PostgreSQL or Spark.
     said : dict of Declarations
         What is declared for those that are not pandas'.
-    remote : dict of PostgresTable or SparkFrame
-        Those that DuckDB does not read.
     """
 
-    frames: Mapping[str, pd.DataFrame]
-    others: Mapping[str, Any]
-    tables: Mapping[str, tuple[str, ...]]
-    connection: DuckDBPyConnection | None
+    tables: Mapping[str, Any]
     said: Mapping[str, Declarations] = field(default_factory=dict)
-    remote: Mapping[str, Remote] = field(default_factory=dict)
+    changed: ClassVar[str] = "the table has other columns or types than when it was first asked: make a new Dataset."
+
+    def __post_init__(self) -> None:
+        connections = [table.connection for table in self.stored.values()]
+        if any(each is not connections[0] for each in connections):
+            raise ParameterError("the tables of a Dataset are on several connections: ATTACH them to one.")
+
+    def _of(self, *kinds: type) -> dict[str, Any]:
+        return {name: table for name, table in self.tables.items() if isinstance(table, kinds)}
+
+    @property
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """Frames of pandas."""
+        return self._of(pd.DataFrame)
+
+    @property
+    def stored(self) -> dict[str, DuckDBTable]:
+        """Tables of a connection to DuckDB."""
+        return self._of(DuckDBTable)
+
+    @property
+    def remote(self) -> dict[str, Remote]:
+        """Those that DuckDB does not read."""
+        return self._of(PostgresTable, SparkFrame)
+
+    @property
+    def others(self) -> dict[str, Any]:
+        """Frames of Polars and Arrow, and paths."""
+        return {n: t for n, t in self.tables.items() if n not in {**self.frames, **self.stored, **self.remote}}
 
     @property
     def names(self) -> list[str]:
         """Names of the tables in SQL."""
-        return [*self.frames, *self.others, *self.tables, *self.remote]
+        return [*self.frames, *self.others, *self.stored, *self.remote]
 
     @property
     def held(self) -> dict[str, Any]:
@@ -98,7 +109,9 @@ class Given:
                     "write the others to tables there."
                 )
             return of_dataset(self.remote, self.said, public, lasting=lasting)
-        return Sources(self.connection, {**self.frames, **self.others}, None, self.tables, self.said, public=public)
+        paths = {name: tuple(table.name.split(".")) for name, table in self.stored.items()}
+        connection = next((table.connection for table in self.stored.values()), None)
+        return Sources(connection, {**self.frames, **self.others}, None, paths, self.said, public=public)
 
     def and_public(self, other: Given) -> Given:
         """The tables with public ones added.
@@ -115,28 +128,15 @@ class Given:
 
     def renamed(self, old: str, new: str) -> Given:
         """The tables with another name for one of them; both names in lower case."""
-        return self._mapped(lambda tables: {new if name == old else name: tables[name] for name in tables})
+        return Given(*({new if n == old else n: own[n] for n in own} for own in (self.tables, self.said)))
 
     def only(self, name: str) -> Given:
         """One of the tables, by its name in lower case."""
-        return self._mapped(lambda tables: {table: tables[table] for table in tables if table == name})
-
-    def _mapped(self, of: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Given:
-        frames, others, tables, said, remote = map(of, (self.frames, self.others, self.tables, self.said, self.remote))
-        return Given(frames, others, tables, self.connection, said, remote)
+        return Given(*({n: own[n] for n in own if n == name} for own in (self.tables, self.said)))
 
     def beside(self, other: Given) -> Given:
         """The tables with others of different names; fails if these are on another connection."""
-        if None not in (self.connection, other.connection) and self.connection is not other.connection:
-            raise ParameterError(SEVERAL_CONNECTIONS)
-        return Given(
-            {**self.frames, **other.frames},
-            {**self.others, **other.others},
-            {**self.tables, **other.tables},
-            self.connection or other.connection,
-            {**self.said, **other.said},
-            {**self.remote, **other.remote},
-        )
+        return Given({**self.tables, **other.tables}, {**self.said, **other.said})
 
     def declared(
         self, name: str, known: Callable[[pd.DataFrame, Declarations], Declarations], header: pd.DataFrame | None = None
@@ -148,7 +148,7 @@ class Given:
         if header is None and name in self.frames:
             frame = self.frames[name]
             said = known(frame, declarations_of(frame))
-            return replace(self, frames={**self.frames, name: knowing(frame.copy(deep=False), said)})
+            return replace(self, tables={**self.tables, name: knowing(frame.copy(deep=False), said)})
         before = Declarations()
         if header is None and name in self.remote:
             header = self.remote[name].table().header
@@ -159,53 +159,14 @@ class Given:
             before = relation.source.declared
         return replace(self, said={**self.said, lowered(name): known(header, before)})
 
-    def key_table(self, within: Within | None = None) -> KeyTable:
-        """The one table of people, if it is no frame, as disclosure measures read it after query() and assign()."""
-        name = ONE_TABLE
-        if name in self.remote or within is not None:
-            table, said = self._fluent()
-            return SQLKeys(table, said, within)
-        data = self.others[name] if name in self.others else (self.connection, self.tables[name])
-        sources = self.sources()
-        try:
-            return table_of(data, "data", self._relation(name, sources).source.declared)
-        finally:
-            sources.close()
-
-    def header(self) -> pd.DataFrame:
-        """Columns of the one table of people, if it is no frame, without rows, and their declarations.
+    def fluent(self) -> tuple[SQLTable, Declarations]:
+        """The one table of people, if it is no frame, as its methods read it now, and its declarations.
 
         Raises
         ------
         ParameterError
             If it is not there any more, or a setting or macro of its connection would change what is read.
         """
-        table, said = self._fluent()
-        return knowing(table.header, said) if said != Declarations() else table.header
-
-    def opened(
-        self,
-        query: Query,
-        header: pd.DataFrame,
-        stored: pd.DataFrame,
-        given: Any,
-        secret: Secret,
-    ) -> TableEngine:
-        """Engine of the one table of people for a query that was judged by its header.
-
-        Raises
-        ------
-        ParameterError
-            As `header`; or if it has other columns by now, or a database cannot answer what a frame can.
-        """
-        table, _ = self._fluent()
-        if not table.header.dtypes.equals(stored.dtypes):
-            raise ParameterError(
-                "the table has other columns or types than when it was first asked: make a new Dataset."
-            )
-        return table.opened(query, header, given, secret)
-
-    def _fluent(self) -> tuple[SQLTable, Declarations]:
         name = ONE_TABLE
         if name in self.remote:
             return self.remote[name].table(), self.said.get(lowered(name), Declarations())
@@ -277,61 +238,29 @@ def tables_given(data: Mapping[Any, Any]) -> Given:
     ColumnTypeError, ParameterError
         If it is nothing that SQL reads.
     """
-    frames: dict[str, pd.DataFrame] = {}
-    others: dict[str, Any] = {}
-    tables: dict[str, tuple[str, ...]] = {}
-    remote: dict[str, Remote] = {}
-    connections: list[Any] = []
-    for name, value in streams_read(data).items():
+    tables: dict[str, Any] = {}
+    for name, value in data.items():
         if not isinstance(name, str) or not name:
             raise ColumnTypeError("a dict of tables has their names as keys, and names are text.")
-        kind = type(value).__name__
-        if isinstance(value, pd.DataFrame):
-            before = declarations_of(value)
-            copied = value.copy(deep=False)
-            frames[name] = knowing(copied, before) if before != Declarations() else copied
-        elif kind == "DuckDBPyRelation":
-            others[name] = guarded(value.to_arrow_table)
-        elif type(value) is tuple and len(value) == 2 and isinstance(value[1], str) and server_of(value[0]) is not None:
-            remote[name] = PostgresTable(server_of(value[0]), value[1])
-        elif type(value) is tuple and len(value) == 2 and isinstance(value[1], str):
-            connections.append(_connection(value[0]))
-            tables[lowered(name)] = tuple(value[1].split("."))
-        elif is_spark(value):
-            remote[name] = SparkFrame(value)
-        elif server_of(value) is not None:
-            raise ParameterError(
-                "this is a server, with many tables: name one, as in pdrisk.Dataset((url, 'survey.people')), and keep "
-                "the password in ~/.pgpass or PGPASSWORD."
-            )
-        elif is_readable(value):
-            others[name] = _as_it_is(value)
-        else:
-            raise ColumnTypeError(
-                'data must be a frame of pandas, Polars or Arrow, an Arrow stream, (connection, "table") of DuckDB or '
-                "PostgreSQL, the path of Parquet files or a DataFrame of Spark, or for d.sql a DuckDB relation or a "
-                f"dict of these, not of type {kind}."
-            )
+        match recognised(value):
+            case pd.DataFrame() as frame:
+                before = declarations_of(frame)
+                copied = frame.copy(deep=False)
+                tables[name] = knowing(copied, before) if before != Declarations() else copied
+            case ParquetFiles(paths):
+                tables[name] = tuple(paths) if isinstance(paths, list) else paths
+            case DuckDBTable() as table:
+                tables[lowered(name)] = table
+            case PostgresTable() | SparkFrame() as table:
+                tables[name] = table
+            case frame if is_frame(frame):  # unaffected by later changes
+                tables[name] = frame.clone() if is_of_polars(frame, "DataFrame") else frame
+            case _:
+                raise ColumnTypeError(
+                    'data must be a frame of pandas, Polars or Arrow, an Arrow stream, (connection, "table") of DuckDB '
+                    "or PostgreSQL, the path of Parquet files or a DataFrame of Spark, or for d.sql a DuckDB relation "
+                    f"or a dict of these, not of type {type(value).__name__}."
+                )
     if not data or len({lowered(name) for name in data}) < len(data):
         raise ParameterError("a dict of tables needs a name for each, and names that differ in more than capitals.")
-    if any(one is not connections[0] for one in connections):
-        raise ParameterError(SEVERAL_CONNECTIONS)
-    return Given(frames, others, tables, connections[0] if connections else None, remote=remote)
-
-
-def _as_it_is(value: Any) -> Any:
-    """A frame that DuckDB reads, unaffected by later changes."""
-    if is_of_polars(value, "DataFrame"):
-        return value.clone()
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _connection(value: object) -> Any:
-    import duckdb
-
-    if not isinstance(value, duckdb.DuckDBPyConnection):
-        raise ColumnTypeError(
-            "a table is given as (connection, name), with a connection of DuckDB or psycopg, or SQLAlchemy's to "
-            f"PostgreSQL, not {type(value).__name__}."
-        )
-    return value
+    return Given(tables)

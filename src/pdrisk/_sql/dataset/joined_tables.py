@@ -10,20 +10,17 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import ClassVar
 
 import pandas as pd
 
 from pdrisk._core.foreign import shown
-from pdrisk._disclosure.tables import KeyTable
 from pdrisk._ledger import Identity, Ledger
 from pdrisk._model.declared.declarations import Declarations
 from pdrisk._model.expressions.nearest import unknown_column
 from pdrisk._model.expressions.nodes import Rank, below
-from pdrisk._model.query import Query
 from pdrisk._model.rowwise import Derived, RowwiseFilter
-from pdrisk._model.unit import ONE, People, Secret, checked_columns
-from pdrisk._pandas.requests.declared import knowing
+from pdrisk._model.unit import ONE, People, checked_columns
 from pdrisk._sql.dataset.dataset_tables import Given
 from pdrisk._sql.dataset.duckdb_table import fluent_table
 from pdrisk._sql.dataset.people_by_table import OfTables
@@ -34,7 +31,7 @@ from pdrisk._sql.syntax.pieces import lowered, quoted
 from pdrisk._sql.syntax.tree import Cte
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.parse import parsed
-from pdrisk.engines.sql.servers.sql_table import SQLTable, TableEngine
+from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 __all__ = ["JoinSide", "JoinedTables", "Rowwise", "joined_tables"]
@@ -130,6 +127,7 @@ class JoinedTables:
     text: str
     on: tuple[str, ...]
     identity: Identity
+    changed: ClassVar[str] = "a table has other columns or types than when it was first asked: join it anew."
 
     @property
     def names(self) -> list[str]:
@@ -175,25 +173,8 @@ class JoinedTables:
             joined_on=self.on,
         )
 
-    def header(self) -> pd.DataFrame:
-        """Columns of the join without rows, and their declarations; fails as `relation_of` does."""
-        table, said = self._fluent()
-        return knowing(table.header, said) if said != Declarations() else table.header
-
-    def opened(
-        self, query: Query, header: pd.DataFrame, stored: pd.DataFrame, given: Any, secret: Secret
-    ) -> TableEngine:
-        """Engine of the join for a query that was judged by its header; fails as `Given.opened` does."""
-        table, _ = self._fluent()
-        if not table.header.dtypes.equals(stored.dtypes):
-            raise ParameterError("a table has other columns or types than when it was first asked: join it anew.")
-        return table.opened(query, header, given, secret)
-
-    def key_table(self, *_: object) -> KeyTable:
-        """Refused: the keys of joined rows belong to no single table."""
-        raise ParameterError("disclosure measures read one table, as it is stored: ask them of a table before join().")
-
-    def _fluent(self) -> tuple[SQLTable, Declarations]:
+    def fluent(self) -> tuple[SQLTable, Declarations]:
+        """The join as one table, and the declarations of its columns; fails as `relation_of`."""
         return fluent_table(self._relation())
 
     def _relation(self) -> Relation:

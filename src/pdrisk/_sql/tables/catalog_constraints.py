@@ -14,8 +14,8 @@ from pdrisk._model.rowwise.families import family, of_values
 from pdrisk._sql.syntax.pieces import lowered, quoted
 from pdrisk._sql.tables.catalog import CatalogEntry, found_entry, named_tables, no_table
 from pdrisk._sql.tables.check_constraints import CatalogType
-from pdrisk._sql.tables.postgres_table import PostgresTable, catalog_rows, one_connection
 from pdrisk._sql.text.check_expressions import duckdb_condition, postgres_condition
+from pdrisk._tables.postgres_table import PostgresTable, catalog_rows, one_connection
 from pdrisk.engines.sql.compiler.values import StoredColumn
 from pdrisk.engines.sql.servers.duckdb_engine import asked
 from pdrisk.engines.sql.servers.duckdb_types import stored_columns

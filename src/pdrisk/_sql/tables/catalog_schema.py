@@ -25,7 +25,7 @@ from pdrisk._sql.tables.catalog_constraints import (
 )
 from pdrisk._sql.tables.check_constraints import AllowedValues, allowed_values
 from pdrisk._sql.tables.clients import connected
-from pdrisk._sql.tables.postgres_table import server_of
+from pdrisk._tables.postgres_table import server_of
 from pdrisk.engines.sql.servers.spark_engine import is_spark_session
 from pdrisk.errors import ColumnTypeError, ParameterError
 

@@ -23,7 +23,7 @@ from pdrisk.engines.sql.compiler.values import Value
 from pdrisk.engines.sql.servers.duckdb_engine import fetched
 from pdrisk.engines.sql.servers.duckdb_functions import DuckDBForSQL
 from pdrisk.engines.sql.servers.sql_table import SQLTable
-from pdrisk.engines.sql.summary.summary_plan import Counted, SummaryPlan
+from pdrisk.engines.sql.summary.reading import Columns
 from pdrisk.errors import ParameterError
 
 __all__ = ["compiled", "ends", "is_of_server", "most_alike", "over_nobody", "public_rows", "read_by"]
@@ -105,14 +105,17 @@ def ends(public: Source, node: Node) -> tuple[float, float] | None:
 
 def _told(public: Source, table: SQLTable, sql: str, names: Sequence[str]) -> list[Any]:
     """The numbers in the only row of a query over a public table; None for NULL."""
-    plan = SummaryPlan(table.source, (), (), (), None, (Counted(None),))
+    found = _read(public, table, sql)
+    return [None if np.ma.getmaskarray(found[name])[0] else found[name][0] for name in names]
+
+
+def _read(public: Source, table: SQLTable, sql: str) -> Columns:
+    """The answer to a query over a public table."""
     try:
-        with table.reading(plan, None) as (fetch, _):
-            found = fetch(sql, [])
+        with table.asking() as fetch:
+            return fetch(sql, [])
     except Exception as error:  # noqa: BLE001 - of whatever engine
         failure = type(error).__name__
-    else:
-        return [None if np.ma.getmaskarray(found[name])[0] else found[name][0] for name in names]
     raise ParameterError(f"the public table {public.name} cannot be read ({failure}): see whether it is whole.")
 
 
@@ -128,26 +131,19 @@ def public_rows(public: Source) -> pd.DataFrame:
     table, rows = compiled(public, nodes)
     values = list(map(rows.value, nodes))
     listed = ", ".join(f"{each.sql} AS c{at}" for at, each in enumerate(values))
-    plan = SummaryPlan(table.source, (), (), (), None, (Counted(None),))
-    try:
-        with table.reading(plan, None) as (fetch, _):
-            found = fetch(f"SELECT {listed} FROM {table.source} LIMIT {MOST_PUBLIC_ROWS + 1}", [])
-    except Exception as error:  # noqa: BLE001 - of whatever engine
-        failure = type(error).__name__
-    else:
-        # By name: an engine may give its columns in another order.
-        columns = [_objects(np.ma.asarray(found[f"c{at}"]), each) for at, each in enumerate(values)]
-        for at, name in enumerate(public.columns):
-            if name in public.whole:  # which is read as floats
-                columns[at] = [None if each is None or each != each else int(each) for each in columns[at]]
-        frame = pd.DataFrame({at: pd.Series(each, dtype=object) for at, each in enumerate(columns)})
-        if len(frame) <= MOST_PUBLIC_ROWS:
-            return frame
-        raise ParameterError(
-            f"the public table {public.name} has more than {MOST_PUBLIC_ROWS:,} rows, too many to be read "
-            "beforehand: pass those that are needed."
-        )
-    raise ParameterError(f"the public table {public.name} cannot be read ({failure}): see whether it is whole.")
+    found = _read(public, table, f"SELECT {listed} FROM {table.source} LIMIT {MOST_PUBLIC_ROWS + 1}")
+    # By name: an engine may give its columns in another order.
+    columns = [_objects(np.ma.asarray(found[f"c{at}"]), each) for at, each in enumerate(values)]
+    for at, name in enumerate(public.columns):
+        if name in public.whole:  # which is read as floats
+            columns[at] = [None if each is None or each != each else int(each) for each in columns[at]]
+    frame = pd.DataFrame({at: pd.Series(each, dtype=object) for at, each in enumerate(columns)})
+    if len(frame) <= MOST_PUBLIC_ROWS:
+        return frame
+    raise ParameterError(
+        f"the public table {public.name} has more than {MOST_PUBLIC_ROWS:,} rows, too many to be read beforehand: pass "
+        "those that are needed."
+    )
 
 
 def _objects(found: Any, column: Value) -> list[Any]:

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.tables.declared_tables import declared_for, declared_in_file
-from pdrisk._sql.tables.frame_types import plain_frame
+from pdrisk._sql.tables.frame_types import plain_frame, single_columns
 from pdrisk._sql.tables.parquet_meanings import (
     as_meant,
-    by_record,
     meanings_in_arrow,
     meanings_in_files,
     metadata,
     whole_in_arrow,
     whole_in_files,
 )
-from pdrisk._sql.tables.readable import WHOLE, columns_not_read, described, file_failure
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.source_identity import file_place
+from pdrisk._tables.duckdb_tables import WHOLE, by_record, described
 from pdrisk.engines.sql.servers.parquet_scan import parquet_scan, written_files
 from pdrisk.errors import ParameterError
 
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 __all__ = ["of_file", "of_frame"]
+
+UNREAD = "pdrisk_column"  # of a frame, tried alone
 
 
 def of_frame(
@@ -68,7 +69,7 @@ def of_frame(
             whole=whole - set(meanings),
             public=is_public,
         )
-    raise ParameterError(f"DuckDB cannot read the frame {name!r}: leave out {columns_not_read(connection, value)}.")
+    raise ParameterError(f"DuckDB cannot read the frame {name!r}: leave out {_columns_not_read(connection, value)}.")
 
 
 def of_file(asked_as: str | tuple[str, ...], connection: DuckDBPyConnection, *, is_public: bool) -> Source:
@@ -76,7 +77,7 @@ def of_file(asked_as: str | tuple[str, ...], connection: DuckDBPyConnection, *, 
     sql, path = parquet_scan(asked_as)
     partitions = path is not asked_as
     first = path if isinstance(path, str) else path[0]
-    columns = described(connection, f"SELECT * FROM {sql}", *file_failure(first))
+    columns = described(connection, f"SELECT * FROM {sql}", *_file_failure(first))
     _check_alike(connection, columns, () if isinstance(path, str) else path, partitions)
     said = metadata(connection, path)
     declared = declared_in_file(said)
@@ -101,8 +102,33 @@ def _check_alike(
     """Refuse listed files that are missing or have other columns, which DuckDB would find while reading."""
     for path in paths:
         sql = f"SELECT * FROM {written_files(path, partitions=partitions)}"
-        if described(connection, sql, *file_failure(path)) != columns:
+        if described(connection, sql, *_file_failure(path)) != columns:
             raise ParameterError(
                 f"the file {os.path.basename(path)!r} has other columns or types than the first of its list: write "
                 "all of them alike."
             )
+
+
+def _columns_not_read(connection: DuckDBPyConnection, frame: Any) -> str:
+    """Columns that keep DuckDB from reading a frame, by their types, and advice."""
+    found = []
+    for name, column in single_columns(frame):
+        try:
+            connection.register(UNREAD, column)
+            described(connection, f"SELECT * FROM {UNREAD}", "this frame", WHOLE)
+        except Exception:  # noqa: BLE001 - whatever it says: the column has no row
+            found.append(repr(name))
+    return f"{', '.join(found)}, or make numbers or text of it" if found else "columns of unusual types"
+
+
+def _file_failure(path: str) -> tuple[str, str]:
+    """The error for what DuckDB cannot open, with advice."""
+    ending = os.path.splitext(path)[1].lower()
+    if ending in ("", ".parquet"):
+        return "this Parquet file", WHOLE
+    if ending in (".duckdb", ".ddb", ".db"):
+        return f"this {ending} file as Parquet", "pass a database as a connection, con=duckdb.connect(path)"
+    return f"this {ending} file as Parquet", (
+        "no other kind of file is read, so read it with pandas (such as pd.read_csv) and pass the frame, or load it "
+        "into a table with DuckDB (such as read_csv) and pass the connection"
+    )

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from pdrisk._model.expressions.kinds import PERIODS_IN_SQL, UNCLEAR
 from pdrisk._sql.syntax.headings import unique
 from pdrisk._sql.syntax.pieces import INTEGERS, lowered, quoted
-from pdrisk.engines.sql.dialects.dialect import BY_RECORD
 from pdrisk.engines.sql.servers.parquet_scan import CAN_HAVE_NAN, written_paths
 from pdrisk.errors import ParameterError
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = [
     "as_meant",
     "as_remembered",
-    "by_record",
     "meanings_in_arrow",
     "meanings_in_files",
     "metadata",
@@ -65,16 +63,6 @@ _NAME = r'"(?:[^"]|"")+"'
 _BY_RECORD = re.compile(
     rf"\(SELECT \* REPLACE \((?:TRY\({_NAME}\) AS {_NAME}(?:, )?)+\) FROM (.*?)\) AS by_record", re.DOTALL
 )
-
-
-def by_record(sql: str, columns: Mapping[str, str]) -> str:
-    """A source of which DuckDB knows floats by their records alone: of TRY it knows no statistics.
-
-    Not for tables that DuckDB itself stores: it counts NaN among their values, and reads them faster unchanged.
-    """
-    floats = [quoted(name) for name, sql_type in columns.items() if sql_type in ("FLOAT", "DOUBLE")]
-    tried = ", ".join(f"TRY({name}) AS {name}" for name in floats)
-    return f"(SELECT * REPLACE ({tried}) FROM {sql}{BY_RECORD}" if floats else sql
 
 
 def as_remembered(sql: str) -> str:

@@ -21,11 +21,11 @@ from pdrisk._sql.tables.catalog_constraints import Constraint, postgres_constrai
 from pdrisk._sql.tables.clients import plain_text
 from pdrisk._sql.tables.compiled_sources import compiled
 from pdrisk._sql.tables.parquet_meanings import as_remembered
-from pdrisk._sql.tables.postgres_table import PostgresTable, one_connection, one_state, server_of
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.scalars import Scalars
 from pdrisk._sql.text.sqlglot_parse import parsed_as
+from pdrisk._tables.postgres_table import PostgresTable, one_connection, one_state, server_of
 from pdrisk.engines.sql.compiler.values import StoredColumn
 from pdrisk.engines.sql.servers.spark_engine import SparkFrame, is_spark_session, table_of_session
 from pdrisk.engines.sql.servers.sql_table import SQLTable

@@ -15,6 +15,7 @@ from pdrisk._model.declared.declarations import Declarations
 from pdrisk._model.declared.pandera_schema import entries_of, people_of_schema
 from pdrisk._model.expressions.kinds import ZONED
 from pdrisk._model.expressions.nearest import did_you_mean
+from pdrisk._model.plain import check_encodable
 from pdrisk._pandas.requests.objects import declared_kinds
 from pdrisk._relations.owners import PUBLIC, ROWS, Owners
 from pdrisk._sql.syntax import private_database as workspace
@@ -27,15 +28,15 @@ from pdrisk._sql.tables.compiled_sources import compiled
 from pdrisk._sql.tables.declared_links import Links
 from pdrisk._sql.tables.declared_tables import folded
 from pdrisk._sql.tables.opened_sources import of_file, of_frame
-from pdrisk._sql.tables.parquet_meanings import by_record
-from pdrisk._sql.tables.readable import WHOLE, checked, described
 from pdrisk._sql.tables.settings import Settings, pin
 from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.source_identity import table_place
 from pdrisk._sql.text.parse import parsed
 from pdrisk._sql.text.scalars import Scalars
+from pdrisk._tables.duckdb_tables import WHOLE, ParquetFiles, by_record, described
+from pdrisk._tables.opening import is_frame, is_path
 from pdrisk.engines.sql.servers.duckdb_engine import asked, check_committed
-from pdrisk.errors import ParameterError
+from pdrisk.errors import ColumnTypeError, ParameterError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -108,7 +109,7 @@ class Sources:
     is_in_one_state: bool = False
 
     def __post_init__(self) -> None:
-        self.named = {lowered(name): checked(name, value) for name, value in self.named.items()}
+        self.named = {lowered(name): _checked(name, value) for name, value in self.named.items()}
         if self.connection is None and not self.named:
             import duckdb
 
@@ -368,3 +369,22 @@ def _cursor(connection: DuckDBPyConnection) -> DuckDBPyConnection:
     except duckdb.Error:
         pass
     raise ParameterError("the connection is closed: open it again.")
+
+
+def _checked(name: str, value: object) -> Any:
+    """A frame that DuckDB reads, or paths of files as text."""
+    if is_frame(value):
+        return value
+    if is_path(value):
+        paths = ParquetFiles(value).paths
+        if isinstance(paths, tuple):
+            check_encodable(f"a path of {name}=", paths)
+        return paths
+    kind = type(value).__name__
+    advice = " Parameters of the query go into params=." if name == "parameters" else ""
+    if kind in ("RecordBatchReader", "DuckDBPyRelation"):
+        advice = " Pass all its rows: read_all() of a reader, to_arrow_table() or df() of a relation."
+    raise ColumnTypeError(
+        f"{name}= is no option, so it should be a pandas, Polars or Arrow frame, or the path of a Parquet file, not "
+        f"of type {kind}.{advice}"
+    )

@@ -12,9 +12,9 @@ import pandas as pd
 from pdrisk._answer.explain import explain
 from pdrisk._model.expressions.kinds import DATE, NUMBER
 from pdrisk._model.rowwise.families import family
-from pdrisk._sql.tables.postgres_table import connected, server_of
 from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.together.preview import GAP
+from pdrisk._tables.postgres_table import connected, server_of
 from pdrisk.engines.sql.servers.duckdb_engine import asked, check_committed
 from pdrisk.errors import ParameterError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 import pandas as pd
 
@@ -19,7 +19,7 @@ from pdrisk._model.groups.frame_keys import key_index
 from pdrisk._model.query import Query
 from pdrisk._model.rowwise import is_mask
 from pdrisk._model.unit import Secret
-from pdrisk.engines.base import GroupSizes, Origin, Reading
+from pdrisk.engines.base import DataTable, GroupSizes, Origin, Reading
 from pdrisk.engines.numpy.frame import ANYTHING
 from pdrisk.engines.sql.compiler.rows import RowSQL
 from pdrisk.engines.sql.compiler.values import StoredColumn
@@ -41,7 +41,7 @@ from pdrisk.engines.sql.summary.summary_plan import (
 )
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["AnswerReading", "SQLTable", "TableEngine", "TableWithPlan", "only_for_frames"]
+__all__ = ["AnswerReading", "SQLTable", "StoredTable", "TableEngine", "TableWithPlan", "only_for_frames"]
 
 NOTHING: Final = Needs()
 MOST_EDGES: Final = 2001  # of bins: the time to plan a statement grows faster than they do
@@ -104,6 +104,12 @@ class SQLTable:
         """Fetch for one answer, and the plan for it with its parameters."""
         yield self.fetch, plan
 
+    @contextmanager
+    def asking(self) -> Iterator[Fetch]:
+        """Fetch for statements that are no plan's, all of which see one state of the data."""
+        with self.reading(SummaryPlan(self.source, (), (), (), None, (Counted(None),)), None) as (fetch, _):
+            yield fetch
+
     def statements(self, plan: SummaryPlan) -> list[str]:
         """The statements that read what a plan says, as `reading.statements` has them."""
         return statements(plan, self.dialect)
@@ -129,6 +135,14 @@ class SQLTable:
         if given is not None:
             raise only_for_frames(given)
         return TableEngine.of(self, query, header, secret)
+
+
+@runtime_checkable
+class StoredTable(DataTable, Protocol):
+    """Protocol of tables that an engine of SQL has, which are looked at anew by each question."""
+
+    def stored(self) -> SQLTable:
+        """The table as it is now."""
 
 
 def only_for_frames(where: object) -> ParameterError:
