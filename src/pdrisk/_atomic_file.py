@@ -16,8 +16,6 @@ from pdrisk.errors import ParameterError
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["check_folder", "name_once", "part_of", "remove_leftovers", "write_whole"]
-
 #: Beside ``name`` stand ``.name.<token>.part``, which is being written, and ``.name.<token>.lock``, which says that
 #: somebody does: its process holds it as long as it lives.
 LOCK = re.compile(r"\..+\.[0-9a-f]{16}\.lock", re.DOTALL)
@@ -34,18 +32,8 @@ def name_once(part: Path, path: Path) -> None:
 def write_whole(path: Path, write: Callable[[Path], object], mode: int = 0o600) -> Path:
     """Write a file, or leave the one before as it was.
 
-    Parameters
-    ----------
-    path : Path
-    write : callable
-        Is given a path to write to, where an empty file is.
-    mode : int
-        Who may read and write it, less what the process's umask forbids.
-
-    Raises
-    ------
-    ParameterError
-        If its folder does not exist.
+    ``write``: is given a path to write to, where an empty file is.
+    ``mode``: who may read and write it, less what the process's umask forbids.
     """
     check_folder(path)
     with part_of(path, mode) as part:

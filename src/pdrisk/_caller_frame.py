@@ -3,8 +3,6 @@
 import sys
 from types import FrameType
 
-__all__ = ["caller"]
-
 
 def caller() -> tuple[FrameType, int]:
     """The nearest frame outside the package, and its number of levels above the caller of this function."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
-__all__ = ["probability", "rounded_down", "rounded_up"]
-
 
 def probability(value: float) -> str:
     """A risk in four digits, rounded up so that it never looks smaller than it is; near 1 it is never called 1.

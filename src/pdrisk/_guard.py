@@ -13,23 +13,13 @@ import numpy as np
 
 from pdrisk.errors import TIMED_OUT, PdriskError, QueryFailedError
 
-__all__ = ["from_handler", "guarded"]
-
 Result = TypeVar("Result")
 # SQLSTATE of what was cancelled, waited too long for a lock, or took too long: how long it took is no secret.
 TIME_LIMITS = frozenset(("57014", "55P03", "25P03", "25P04"))
 
 
 def guarded(work: Callable[[], Result]) -> Result:
-    """Result of ``work``; an error in it is replaced by one that says nothing about the data.
-
-    Raises
-    ------
-    QueryFailedError
-        If anything goes wrong: one fixed sentence, without a cause; another one for a time limit of a server.
-    Exception
-        What a signal handler raised meanwhile, as a timeout does; without what it interrupted.
-    """
+    """Result of ``work``; an error in it is replaced by one that says nothing about the data."""
     raised: BaseException | None = None
     try:
         with np.errstate(all="ignore"):  # a warning would depend on the data

@@ -12,8 +12,6 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
-__all__ = ["imported", "later", "when_imported"]
-
 _ONE_AT_A_TIME = RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(

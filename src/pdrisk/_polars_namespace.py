@@ -17,8 +17,6 @@ from pdrisk.engines.columnar.table import ColumnTable, column_table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["PolarsAccessor", "register"]
-
 
 @own_errors_of
 class PolarsAccessor(Suggestions):

@@ -12,8 +12,6 @@ from unicodedata import category
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DisplayedText", "inert", "laid_out", "preformatted", "printable"]
-
 WIDTH = 110
 LABEL = 24  # characters; a longer label pushes its text to the right
 
@@ -27,11 +25,7 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 def printable(text: str, keep: str = "") -> str:
     r"""The text with signs that cannot be seen, or that command a terminal, written as in Python: ``\x1b``.
 
-    Parameters
-    ----------
-    text : str
-    keep : str
-        Signs that stay as they are, such as the line breaks of pdrisk's own sentences.
+    ``keep``: signs that stay as they are, such as the line breaks of pdrisk's own sentences.
     """
     if text.isprintable():
         return text

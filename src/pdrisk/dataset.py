@@ -33,8 +33,6 @@ from pdrisk.engines.columnar.streams import streams_read
 from pdrisk.engines.columnar.table import column_table
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Dataset"]
-
 
 @own_errors_of
 class Dataset(HeldData):

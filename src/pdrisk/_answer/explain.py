@@ -25,8 +25,6 @@ from pdrisk._model.plain import plain_label
 from pdrisk._printing import DisplayedText
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["explain"]
-
 OF_NOBODY: Final = "Rows of public tables, without noise: nobody is in them, and no eps is spent."
 
 

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
     from pdrisk._answer.release import Release
 
-__all__ = ["icons", "icons_text", "of_release", "risk", "risk_text", "two_worlds", "two_worlds_text"]
-
 ANYWAY, EXTRA, MIXED, WRONG = "o", "#", "%", "."
 BLUE, ORANGE, RED = COLOURS[0], COLOURS[1], COLOURS[5]
 ACROSS: Final = 54  # letters below an axis
@@ -96,17 +94,9 @@ def _icons(eps: float) -> _Icons:
 def icons(eps: float, said: Mapping[str, str] = ENGLISH) -> Figure:
     """Icon array: how often an attacker is right anyway, right because of a release, and wrong.
 
-    Parameters
-    ----------
-    eps : float
-        Of the release; its worst case is drawn.
-    said : mapping of str
-        Texts, by field.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Publishable. In words: `icons_text`.
+    ``eps``: of the release; its worst case is drawn.
+    ``said``: texts, by field.
+    Returns: Publishable. In words: `icons_text`.
     """
     array = _icons(eps)
     keys = array.legend(said) + ([(MIXED, said["icons_enlarged"])] if array.enlarged else [])
@@ -366,15 +356,7 @@ KINDS: Final[dict[str, tuple[Callable[..., Any], Callable[..., Any]]]] = {
 
 
 def of_release(release: Release, kind: object, in_words: bool, unit: str, language: str) -> Any:
-    """One of the pictures of a release, drawn or in words.
-
-    Raises
-    ------
-    ParameterError
-        If it has no such picture.
-    NotPublicError
-        If its bounds came from the data.
-    """
+    """One of the pictures of a release, drawn or in words."""
     if not isinstance(kind, str) or kind not in KINDS:
         raise ParameterError(f"unknown picture {shown(kind)}; available: {', '.join(KINDS)}.")
     if release.answer.replaces:

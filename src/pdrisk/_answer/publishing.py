@@ -12,8 +12,6 @@ from pdrisk._core.foreign import own_errors
 from pdrisk._model.plain import plain_label
 from pdrisk.errors import ColumnTypeError, NotPublicError, ParameterError
 
-__all__ = ["check_bounds", "public"]
-
 
 @overload
 def public(answer: pd.DataFrame) -> pd.DataFrame: ...

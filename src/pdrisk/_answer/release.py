@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from pdrisk.attack._outcome import Outcome
 
-__all__ = ["Release"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)  # with slots, setting what is no field is a TypeError: CPython gh-90562
 class Release(Described, Arithmetic):

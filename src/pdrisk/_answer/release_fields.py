@@ -13,8 +13,6 @@ from pdrisk._model.plain import plain_label
 if TYPE_CHECKING:
     from pdrisk._answer.release import Release
 
-__all__ = ["fields_of", "rows_of"]
-
 WHERE_TO_LOOK = "curator's numbers: .curator (never published, printed or pickled)"
 
 

@@ -49,27 +49,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The wishes of whoever asks, and the ledger that pays.
+    """The wishes of whoever asks, and the ledger that pays."""
 
-    Attributes
-    ----------
-    ledger : Ledger or None
-        What pays; None: that of the ``with`` block around, if there is one.
-    fresh : bool
-        Pay and draw even if the ledger remembers the answer.
-    curator : bool
-        Whether the curator's numbers are asked for; under a ledger only by analysts whom its policy names.
-    dataset : Identity or None
-        The Dataset that is asked, for the ledger's memory and odometer.
-    measured : bool
-        Whether tables get columns with what was drawn, uncut.
-    """
-
-    ledger: object = None
-    fresh: object = False
+    ledger: object = None  # what pays; None: that of the ``with`` block around, if there is one
+    fresh: object = False  # pay and draw even if the ledger remembers the answer
+    # whether the curator's numbers are asked for; under a ledger only by analysts whom its policy names
     curator: object = False
-    dataset: Identity | None = None
-    measured: object = False
+    dataset: Identity | None = None  # the Dataset that is asked, for the ledger's memory and odometer
+    measured: object = False  # whether tables get columns with what was drawn, uncut
 
 
 COUNT = Count()
@@ -80,41 +67,23 @@ Shown = TypeVar("Shown")
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The noisy answers to a query, before a front end gives them their form.
-
-    Attributes
-    ----------
-    shows_curator : bool
-        Whether the caller asked for the curator's numbers.
-    unlisted : int or None
-        How many records are of nobody known; None where the engine does not tell.
-    mu : float
-        Of all releases and looks at the number of people, as a ledger counts them.
-    shows_measured : bool
-        Whether the caller asked for columns with what was drawn.
-    state : str or None
-        As in `Answer`.
-    """
+    """The noisy answers to a query, before a front end gives them their form."""
 
     query: Query
     releases: tuple[Released, ...]
     extra: float
     least_group: int | None
-    shows_curator: bool
-    unlisted: int | None = 0
-    mu: float = 0.0
-    shows_measured: bool = False
-    state: str | None = None
+    shows_curator: bool  # whether the caller asked for the curator's numbers
+    unlisted: int | None = 0  # how many records are of nobody known; None where the engine does not tell
+    mu: float = 0.0  # of all releases and looks at the number of people, as a ledger counts them
+    shows_measured: bool = False  # whether the caller asked for columns with what was drawn
+    state: str | None = None  # as in `Answer`
 
     def answer(self, names: Sequence[str] | None = None, *, one: bool = False) -> Answer:
         """The description of all of them.
 
-        Parameters
-        ----------
-        names : sequence of str, optional
-            Of the lines, if they have others than their own.
-        one : bool
-            Whether there is one number alone, which belongs to the description.
+        ``names``: of the lines, if they have others than their own.
+        ``one``: whether there is one number alone, which belongs to the description.
         """
         lines = tuple(
             AnswerLine.of(self.query, at, each.noisy, None if names is None else names[at], one=one)
@@ -143,18 +112,10 @@ def released(
 ) -> Shown:
     """Release of a query, for every front end: warn, pay, read, draw and show, in this order.
 
-    Parameters
-    ----------
-    query : Query
-    engine : Engine
-    shown : callable
-        Makes the answer of the releases and of what was read.
-    asker : Asker
-    people : callable
-        For the ledger: who stands in each row, by the column of that name, and the privacy loss of each; None where
-        that is not known.
-    keeps_facts : bool
-        Whether one answer alone keeps the curator's numbers, for whoever asks it for them later.
+    ``shown``: makes the answer of the releases and of what was read.
+    ``people``: for the ledger: who stands in each row, by the column of that name, and the privacy loss of each;
+        None where that is not known.
+    ``keeps_facts``: whether one answer alone keeps the curator's numbers, for whoever asks it for them later.
     """
     curator, dataset = asker.curator, asker.dataset
     payer = _payer(asker)

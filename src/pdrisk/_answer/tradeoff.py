@@ -55,8 +55,6 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Tradeoff", "tradeoff"]
-
 LETTERS: Final = 16  # of a name in a legend
 ALARMS: Final = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5)  # of the text
 EXACT: Final = ("laplace", "two_sums", "weighted_two_sums", "one_sum", "geometric")

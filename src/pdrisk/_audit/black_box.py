@@ -15,8 +15,6 @@ from pdrisk._audit.findings import Check
 from pdrisk._core.summary import FloatArray
 from pdrisk.attack._black_box import bound_of_answers
 
-__all__ = ["black_box_checks"]
-
 EPS: Final = 2.0  # at which events are frequent enough to be counted, and rare enough to tell
 LEVEL: Final = 1 - 1e-10
 LO: Final = 0.0
@@ -26,24 +24,12 @@ Pair = tuple[list[float], list[float]]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A statistic as both front ends ask it, and neighbours whose answers it tells apart.
+    """A statistic as both front ends ask it, and neighbours whose answers it tells apart."""
 
-    Attributes
-    ----------
-    method : str
-        Of the accessor; ``"agg"`` for several.
-    given : dict
-        Its arguments beside the column.
-    sql : str
-        "" where SQL has no word for it.
-    worlds : tuple of pair of lists of float
-        Neighbours; in a second column everybody has what is missing to the upper bound.
-    """
-
-    method: str
-    given: dict[str, Any]
-    sql: str
-    worlds: tuple[Pair, ...]
+    method: str  # of the accessor; ``"agg"`` for several
+    given: dict[str, Any]  # its arguments beside the column
+    sql: str  # "" where SQL has no word for it
+    worlds: tuple[Pair, ...]  # neighbours; in a second column everybody has what is missing to the upper bound
 
     @property
     def name(self) -> str:

@@ -18,8 +18,6 @@ from pdrisk._core.foreign import shown
 from pdrisk.errors import ParameterError
 from pdrisk.study.page import Page
 
-__all__ = ["AuditReport", "Check", "versions"]
-
 PACKAGES: Final = ("pdrisk", "numpy", "pandas", "opendp", "duckdb", "pandera", "pyarrow", "tqdm")
 NOT_COMPARED: Final = (
     'The noise was not compared with OpenDP\'s, which is not installed: pip install "pdrisk[opendp]", and audit again.'

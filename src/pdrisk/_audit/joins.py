@@ -10,8 +10,6 @@ import pandas as pd
 import pdrisk
 from pdrisk._audit.questions import AuditQuestion, Generator, shuffled
 
-__all__ = ["random_join"]
-
 EPS: Final = (0.5, 1.0, 2.0)
 BOUNDS: Final = {"days": (0, 8), "dose": (-1, 2), "age": (0, 90), "n": (0, 12)}
 CODES: Final = ["a", "b", "c"]

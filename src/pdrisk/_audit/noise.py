@@ -23,8 +23,6 @@ from pdrisk._model.query import UNIT
 from pdrisk.attack._likelihood import log_shares
 from pdrisk.attack._worlds import draws_of, mechanism_of, summary_of
 
-__all__ = ["noise_checks"]
-
 SIGMAS: Final = 7.0  # standard deviations: a sound sampler fails a check once in 4e11
 DISTANCE: Final = 4.0  # of distribution functions, times sqrt(draws): 3e-14 by Massart's inequality
 FEW: Final = 100  # numbers of one call

@@ -11,8 +11,6 @@ import pandas as pd
 import pdrisk
 from pdrisk._audit.questions import AuditQuestion, Generator, shuffled
 
-__all__ = ["random_people"]
-
 BOUNDS: Final = (0, 10)
 YEARS: Final = [2018, 2019, 2020, 2021]
 EPS: Final = (0.5, 1.0, 2.0)

@@ -15,8 +15,6 @@ import pandas as pd
 
 import pdrisk
 
-__all__ = ["AuditQuestion", "Generator", "random_question", "shuffled"]
-
 Generator = np.random.Generator
 
 BOUNDS: Final = ((0, 10), (-5, 5), (1, 675), (0, 1), (-1e6, 1e9), (2, 2.5))

@@ -35,8 +35,6 @@ from pdrisk._mechanisms.noise.entropy import Words
 from pdrisk.attack._likelihood import log_shares
 from pdrisk.errors import PdriskError
 
-__all__ = ["Diverged", "Run", "recorded", "replayed"]
-
 ROUNDING: Final = 1e-9  # nats: of shares of points, which are computed as floats
 _SWAPPING = threading.RLock()
 
@@ -69,17 +67,12 @@ class Draw:
 
 @dataclass(slots=True)
 class Run:
-    """All draws of one question, what was shown, and the loss measured against another run.
-
-    Attributes
-    ----------
-    loss : float
-        Privacy loss between both runs, but for draws whose law depends on random numbers that are not shown: only
-        black-box tests can look into these.
-    """
+    """All draws of one question, what was shown, and the loss measured against another run."""
 
     draws: list[Draw] = field(default_factory=list)
     shown: object = None
+    # privacy loss between both runs, but for draws whose law depends on random numbers that are not shown: only
+    # black-box tests can look into these
     loss: float = 0.0
 
 
@@ -105,13 +98,7 @@ def recorded(ask: Ask, data: Any) -> Run:
 
 
 def replayed(ask: Ask, data: Any, before: Run) -> Run:
-    """Replayed run: the same question asked of a neighbour, with the noise of the first run.
-
-    Raises
-    ------
-    Diverged
-        If other noise is asked for, what was drawn depends on more than the noise, or something else is shown.
-    """
+    """Replayed run: the same question asked of a neighbour, with the noise of the first run."""
     run, left = Run(), iter(before.draws)
     found: list[Diverged] = []  # raised at the end, beyond whatever hides errors of others
 

@@ -12,8 +12,6 @@ from pdrisk._audit.people import random_people
 from pdrisk._audit.questions import AuditQuestion, Generator, random_question
 from pdrisk._audit.replay import ROUNDING, Diverged, recorded, replayed
 
-__all__ = ["replay_checks"]
-
 FRONTS = ("accessor", "sql", "people", "joins")
 MOST_REFUSED = 0.2  # of the questions of a piece: else it tests too little
 

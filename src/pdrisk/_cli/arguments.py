@@ -8,20 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "Several",
-    "bounds",
-    "code",
-    "file_first",
-    "folder",
-    "groups",
-    "separate",
-    "several",
-    "size",
-    "statistic",
-    "unit",
-]
-
 BETWEEN = re.compile(r",(?![^(]*\))")  # a comma, but not one in brackets
 STATISTIC = re.compile(r"(\w+)\((?:(q|ddof)=)?([^()]*)\)")
 DATA = re.compile(r"\.(csv|parquet)(\.\w+)?$", re.IGNORECASE)

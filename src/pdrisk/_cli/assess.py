@@ -14,8 +14,6 @@ from pdrisk.study.exposure import AUTO, STATISTICS, exposure, weighing_of
 from pdrisk.study.origin import ReportOrigin
 from pdrisk.study.owned_folder import own_folder, remove_own, write_own
 
-__all__ = ["arguments", "assess"]
-
 EPS = (0.1, 1.0)
 FILES = ("answers.csv", "groups.csv", "columns.csv", "eps.csv", "report.html")
 

@@ -8,8 +8,6 @@ from pathlib import Path
 import pdrisk
 from pdrisk._atomic_file import check_folder
 
-__all__ = ["arguments", "audit"]
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""

@@ -12,8 +12,6 @@ from pdrisk._answer.words import participant
 from pdrisk._digits import probability
 from pdrisk.datasets import soep_like, soep_like_schema
 
-__all__ = ["demo"]
-
 EPSILONS = (0.1, 0.5, 1, 2, 5)
 QUERIES = ["mean", "median", "min", "max", "var"]  # the paper's
 SEVERAL = ["median", ("quantile", {"q": 0.9}), "std"]

@@ -21,21 +21,13 @@ from pdrisk._tables.duckdb_tables import ParquetFiles
 from pdrisk.errors import ParameterError
 from pdrisk.study.plan import usable, variables
 
-__all__ = ["arguments", "columns_of", "known", "numbers", "read", "schema_of"]
-
 PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
 LOOKED_AT = 1000  # values of a column of text, to see whether they are numbers written in another way
 DECIMAL_COMMA = r"\s*[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+\s*"
 
 
 def read(chosen: argparse.Namespace) -> pd.DataFrame:
-    """The frame of a CSV or Parquet file, or of a folder or pattern of Parquet files.
-
-    Raises
-    ------
-    ParameterError
-        If it is neither, or cannot be read; without a word of what stands in it.
-    """
+    """The frame of a CSV or Parquet file, or of a folder or pattern of Parquet files."""
     path: Path = chosen.file
     if is_address(str(path)):
         raise ParameterError(
@@ -114,13 +106,8 @@ def columns_of(
 ) -> tuple[list[Any], dict[Hashable, str]]:
     """The columns to look at, and the reasons for leaving others out, in terms of the command line.
 
-    Parameters
-    ----------
-    frame : DataFrame
-    chosen : Namespace
-        Of `arguments`.
-    others : list of str
-        Columns that are not looked at.
+    ``chosen``: of `arguments`.
+    ``others``: columns that are not looked at.
     """
     given: Mapping[Any, Any] = dict(chosen.bounds)
     if not chosen.columns:
@@ -141,18 +128,8 @@ def _advice(series: pd.Series, kind: str) -> str:
 def known(frame: pd.DataFrame, chosen: argparse.Namespace, others: Sequence[str] = ()) -> pd.DataFrame:
     """The frame with its declarations.
 
-    Parameters
-    ----------
-    frame : DataFrame
-    chosen : Namespace
-        Of `arguments`.
-    others : list of str
-        Columns that must be there too.
-
-    Raises
-    ------
-    ParameterError
-        If a column that was named is not there, or the schema is none.
+    ``chosen``: of `arguments`.
+    ``others``: columns that must be there too.
     """
     named = [*(chosen.columns or ()), *others, *(column for column, _ in chosen.unit)]
     missing = [name for name in dict.fromkeys(named) if name not in frame.columns]
@@ -172,13 +149,7 @@ def numbers(frame: pd.DataFrame) -> list[Any]:
 
 
 def schema_of(said: str) -> Any:
-    """The pandera schema at ``file.py:name`` or ``package.module:name``.
-
-    Raises
-    ------
-    ParameterError
-        If there is none.
-    """
+    """The pandera schema at ``file.py:name`` or ``package.module:name``."""
     module, _, name = said.rpartition(":")
     if not module or not name:
         raise ParameterError("--schema is written file.py:name or package.module:name.")

@@ -10,8 +10,6 @@ import pdrisk
 from pdrisk._ledger import store_at, verify
 from pdrisk._printing import printable
 
-__all__ = ["arguments", "ledger"]
-
 SHOWN = ["time", "analyst", "event", "asked", "eps", "delta", "total", "query"]
 
 

@@ -10,8 +10,6 @@ import pdrisk
 from pdrisk._cli.arguments import Several, bounds, groups
 from pdrisk._cli.records import no_weights
 
-__all__ = ["arguments", "plan"]
-
 WITH_TARGET: Final = re.compile(r"(.*\S)\s*(?:±|\+-)\s*([\d.eE+-]+)\s*(%?)\s*")
 
 

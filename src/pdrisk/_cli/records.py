@@ -14,17 +14,6 @@ from pdrisk._pandas.requests.declared import codes_of, declarations_of, declared
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.errors import ParameterError
 
-__all__ = [
-    "arguments",
-    "by_group",
-    "known_bounds",
-    "no_weights",
-    "of_people",
-    "said_of",
-    "weights_arguments",
-    "weights_of",
-]
-
 WAYS = ("mean", "sum", "min", "max", "count")
 OF_ROWS = ("mean", "min", "max")  # numbers of a person that have the bounds of one row
 MOST = 20  # columns by groups, each of which has panels of its own
@@ -55,13 +44,7 @@ def no_weights() -> ParameterError:
 
 
 def weights_of(frame: pd.DataFrame, chosen: argparse.Namespace) -> tuple[Any, dict[Any, Any]]:
-    """The column of weights, named or declared by a schema, False without; and all bounds, with theirs.
-
-    Raises
-    ------
-    ParameterError
-        If the largest weight is not known, or several rows of a person would have to become one.
-    """
+    """The column of weights, named or declared by a schema, False without; and all bounds, with theirs."""
     weights, largest = chosen.weights or declarations_of(frame).weights, chosen.trim_weights
     bounds: dict[Any, Any] = dict(chosen.bounds)
     if weights is None:
@@ -107,11 +90,6 @@ def of_people(
     """The frame with one row for each person: the columns that are looked at, and those of groups.
 
     Rows without an id are nobody's, and left out. As it is where no ``--person`` is named.
-
-    Raises
-    ------
-    ParameterError
-        If people have several rows and nobody said what these become, or are in several groups.
     """
     person = list(dict.fromkeys(chosen.person or ()))
     if not person:
@@ -159,13 +137,7 @@ def _declared(
 def by_group(
     frame: pd.DataFrame, columns: Sequence[Any], bounds: Mapping[Any, Any], units: Mapping[Any, str], groups: list[str]
 ) -> tuple[pd.DataFrame, list[str], dict[Hashable, Any], dict[Hashable, str]]:
-    """A column for each column and group, missing in the rows of other groups; with bounds and units.
-
-    Raises
-    ------
-    ParameterError
-        If there would be too many.
-    """
+    """A column for each column and group, missing in the rows of other groups; with bounds and units."""
     own = without_codes(frame, codes_of(frame, [*columns, *groups]))
     made = own.groupby(groups, observed=True)
     if made.ngroups * len(columns) > MOST:

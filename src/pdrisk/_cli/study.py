@@ -19,8 +19,6 @@ from pdrisk.study.owned_folder import own_folder
 from pdrisk.study.paper import FILES, Study, written
 from pdrisk.study.points import CURVES
 
-__all__ = ["arguments", "study"]
-
 COLUMNS = {"hours": "h", "distance": "km", "income": "EUR"}  # that the paper studies, and their units
 
 

@@ -9,34 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cells", "runs_of_groups"]
-
 IntArray = NDArray[np.int64]
 PART = 2**15  # things of groups that are looked at together, so that they stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Cells:
-    """Occupied points of G groups and their numbers of records, sorted by group, then by point.
+    """Occupied points of G groups and their numbers of records, sorted by group, then by point."""
 
-    Attributes
-    ----------
-    point : ndarray of int64, shape (m,)
-        Index among `Points`.
-    count : ndarray of int64, shape (m,)
-        At least 1.
-    first : ndarray of int64, shape (G + 1,)
-        Where each group begins, and the end.
-    rows : ndarray of int, shape (R,), or None
-        Of a summary of rows, the group of each; see `Summary.of_rows`.
-    derived : dict
-        What mechanisms computed of these cells, so that they need not do so again.
-    """
-
-    point: IntArray
-    count: IntArray
-    first: IntArray
+    point: IntArray  # index among `Points`; shape (m,)
+    count: IntArray  # at least 1; shape (m,)
+    first: IntArray  # where each group begins, and the end; shape (G + 1,)
+    # of a summary of rows, the group of each; see `Summary.of_rows`; shape (R,)
     rows: NDArray[np.integer] | None = None
+    # what mechanisms computed of these cells, so that they need not do so again
     derived: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
@@ -97,10 +83,7 @@ class Cells:
 def runs_of_groups(first: IntArray) -> Iterator[slice]:
     """Groups that follow one another and together have few things, or one group; slice(0, 0) where there are none.
 
-    Parameters
-    ----------
-    first : ndarray of int64, shape (G + 1,)
-        Where the things of each group begin, and the end.
+    ``first``: shape (G + 1,). Where the things of each group begin, and the end.
     """
     begin, groups = 0, len(first) - 1
     while True:

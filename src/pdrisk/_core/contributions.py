@@ -19,8 +19,6 @@ from pdrisk._core.spread import Var
 from pdrisk._core.statistics import Count, Distinct, Mean, Statistic, Sum, WholeSum
 from pdrisk._core.summary import FloatArray, IntArray
 
-__all__ = ["DENSE", "Contributions", "ExtremeContributions", "OrderedContributions", "PersonRecords", "numbered"]
-
 DENSE = 4  # times as many pairs of a person and a group as records: of more, those that occur are sorted
 
 
@@ -29,29 +27,18 @@ class Contributions:
     """P contributions in G groups, with the sums that one statistic needs.
 
     They may be those alone that move the answer farthest, one up and one down.
-
-    Attributes
-    ----------
-    groups : ndarray of int64, shape (P,)
-        The group of each contribution.
-    sizes : ndarray of int64, shape (P,)
-        The number of its records.
-    n : ndarray of int64, shape (G,)
-        The number of records of each group.
-    whole : ndarray, shape (G,), or None
-        The sum of all records, the number of different values, or the sum of squared distances from the mean.
-    own : ndarray, shape (P,), or None
-        The part of it that goes with the contribution; for `Min` and `Max`, the end of the contribution itself.
-    mean : ndarray of float64, shape (G,), or None
-        The mean that distances are measured from.
     """
 
-    groups: IntArray
-    sizes: IntArray
-    n: IntArray
+    groups: IntArray  # the group of each contribution; shape (P,)
+    sizes: IntArray  # the number of its records; shape (P,)
+    n: IntArray  # the number of records of each group; shape (G,)
+    # the sum of all records, the number of different values, or the sum of squared distances from the mean;
+    # shape (G,)
     whole: NDArray[Any] | None = None
+    # the part of it that goes with the contribution; for `Min` and `Max`, the end of the contribution itself;
+    # shape (P,)
     own: NDArray[Any] | None = None
-    mean: FloatArray | None = None
+    mean: FloatArray | None = None  # the mean that distances are measured from; shape (G,)
 
     @property
     def left(self) -> IntArray:
@@ -67,26 +54,15 @@ class Contributions:
 
 @dataclass(frozen=True, kw_only=True)
 class OrderedContributions(Contributions):
-    """P contributions, and the records of G groups in order, or those of successive ranks.
+    """P contributions, and the records of G groups in order, or those of successive ranks."""
 
-    Attributes
-    ----------
-    whose, ranks : ndarray of int64, shape (R,)
-        The contribution of each record, and its rank in its group; any rank below the first that is given, or above
-        the last.
-    values : ndarray of float64, shape (S,)
-        The records in the order of groups and ranks.
-    begins : ndarray of int64, shape (G + 1,)
-        Where each group begins there.
-    first : ndarray of int64, shape (G,)
-        The rank of its first record there.
-    """
-
+    # `whose`, `ranks`: the contribution of each record, and its rank in its group; any rank below the first
+    # that is given, or above the last; shape (R,)
     whose: IntArray
     ranks: IntArray
-    values: FloatArray
-    begins: IntArray
-    first: IntArray
+    values: FloatArray  # the records in the order of groups and ranks; shape (S,)
+    begins: IntArray  # where each group begins there; shape (G + 1,)
+    first: IntArray  # the rank of its first record there; shape (G,)
 
     def at(self, groups: IntArray, ranks: IntArray) -> FloatArray:
         """Records of groups at ranks; any value where they are not given."""
@@ -113,21 +89,14 @@ class OrderedContributions(Contributions):
 
 @dataclass(frozen=True)
 class PersonRecords:
-    """Records of people in G groups, with the person of each record.
+    """Records of people in G groups, with the person of each record."""
 
-    Attributes
-    ----------
-    values : ndarray, shape (R,)
-        Clamped numbers; where values are only told apart, one whole number for each different one.
-    groups, persons : ndarray of int64, shape (R,)
-    size : int
-        G.
-    """
-
+    # clamped numbers; where values are only told apart, one whole number for each different one; shape (R,)
     values: NDArray[Any]
+    # `groups`, `persons`: shape (R,)
     groups: IntArray
     persons: IntArray
-    size: int
+    size: int  # G
 
     @once
     def contribution(self) -> IntArray:
@@ -227,26 +196,19 @@ class PersonRecords:
 
 @dataclass(frozen=True)
 class ExtremeContributions:
-    """Contributions of people in G groups, from an engine that gives no records.
+    """Contributions of people in G groups, from an engine that gives no records."""
 
-    Attributes
-    ----------
-    number : ndarray of int64, shape (G,)
-        The number of people of each group.
-    sums, different, spread, lowest, highest : Contributions or None
-        For each size the contributions of the smallest and the largest sum, and those that alone decide the other
-        statistics. No other contribution moves an answer farther.
-    ordered : mapping of float to OrderedContributions
-        For each quantile the records around it; contributions that have none there share a line for each size and each
-        number of records below.
-    """
-
-    number: IntArray
+    number: IntArray  # the number of people of each group; shape (G,)
+    # `sums`, `different`, `spread`, `lowest`, `highest`: For each size the contributions of the smallest and
+    # the largest sum, and those that alone decide the other statistics. No other contribution moves an answer
+    # farther.
     sums: Contributions
     different: Contributions | None = None
     spread: Contributions | None = None
     lowest: Contributions | None = None
     highest: Contributions | None = None
+    # for each quantile the records around it; contributions that have none there share a line for each size and
+    # each number of records below
     ordered: Mapping[float, OrderedContributions] = field(default_factory=dict)
 
     def of_statistic(self, statistic: Statistic) -> Contributions | None:

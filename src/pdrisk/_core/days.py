@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["EPOCH", "SECONDS", "as_dates", "day_number", "moment", "written_day"]
-
 EPOCH: Final = datetime.date(1970, 1, 1)
 DAY: Final = datetime.timedelta(days=1)
 SECONDS: Final = 86_400  # of a day: times are shown to the second
@@ -34,12 +32,7 @@ def moment(days: float, *, times: bool) -> datetime.date:
 def as_dates(values: NDArray[Any], *, times: bool, side: str = "nearest") -> NDArray[np.datetime64]:
     """Numbers of days as dates, or as times to the second; those beyond the calendar are its ends, NaN is NaT.
 
-    Parameters
-    ----------
-    values : ndarray of float or int
-    times : bool
-    side : {"nearest", "before", "after"}
-        How they are rounded.
+    ``side``: {"nearest", "before", "after"}; how they are rounded.
     """
     per_day = SECONDS if times else 1
     rounded: FloatArray = {"nearest": np.rint, "before": np.floor, "after": np.ceil}[side](

@@ -11,8 +11,6 @@ from pdrisk._core.statistics import Total, WholeStatistic
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
 
-__all__ = ["DistinctSum", "DistinctWholeSum"]
-
 
 @dataclass(frozen=True, slots=True)
 class DistinctSum(Total):

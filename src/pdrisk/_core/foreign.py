@@ -61,13 +61,7 @@ def shown(value: object, depth: int = 0) -> str:
 
 
 def array_of(name: str, value: object) -> NDArray[Any]:
-    """The numpy array of a number, or of numbers in a list, an array or a column; nothing else is looked into.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it is something else, or lists of different lengths.
-    """
+    """The numpy array of a number, or of numbers in a list, an array or a column; nothing else is looked into."""
     kind, inner, depth = type(value), value, 0
     while isinstance(inner, list | tuple) and inner and depth <= DIMENSIONS:
         inner, depth = inner[0], depth + 1
@@ -87,11 +81,6 @@ def own_errors(function: Callable[Given, Result]) -> Callable[Given, Result]:
     arguments is mistaken itself, and its exception stays. A keyword that it does not take is named with the nearest
     one. The traceback of pdrisk's own error ends here: it says in
     words what is wrong, and where in pdrisk that was found helps nobody who calls it.
-
-    Raises
-    ------
-    ColumnTypeError
-        Naming the argument.
     """
     signature = inspect.signature(function)
 

@@ -14,20 +14,6 @@ from numpy.typing import NDArray
 from pdrisk._core.once import once
 from pdrisk._core.universe import Universe
 
-__all__ = [
-    "LARGEST_PLACES",
-    "LARGEST_STEPS",
-    "MOST_PLACED",
-    "PLACES",
-    "PLACE_BITS",
-    "Lattice",
-    "NumbersGrid",
-    "PlaceGrid",
-    "Points",
-    "numbers_grid",
-    "square_of_place",
-]
-
 PLACE_BITS = 30
 PLACES = 2**PLACE_BITS  # of the grid that two_sums and bernstein lay between the bounds
 NEAR = 16  # widths from 0, within which both bounds lie if records are placed without a subtraction
@@ -44,29 +30,18 @@ class Lattice:
 
     Noise on floats leaks through their last bits (Mironov 2012), noise on integers does not. Rounding to a grid
     that no data decides makes answers integers: ``|rint(a) - rint(b)| <= |a - b| + 1``.
-
-    Attributes
-    ----------
-    step : float
-        A power of two, so that scaling by it is exact.
-    sensitivity : int
-        Largest change of the rounded answer between neighbours, in steps.
     """
 
-    step: float
-    sensitivity: int
+    step: float  # a power of two, so that scaling by it is exact
+    sensitivity: int  # largest change of the rounded answer between neighbours, in steps
 
     @classmethod
     @lru_cache(maxsize=64)  # exact fractions are slow, and every answer asks three times
     def around(cls, global_sensitivity: float, rounding: float) -> Lattice:
         """The grid for a computed statistic: 2**31 to 2**32 steps to one global sensitivity.
 
-        Parameters
-        ----------
-        global_sensitivity : float
-            As computed; it is taken two floats up, since it may have been rounded down.
-        rounding : float
-            Bound on the floating-point error of the computed statistic, for any data.
+        ``global_sensitivity``: as computed; it is taken two floats up, since it may have been rounded down.
+        ``rounding``: bound on the floating-point error of the computed statistic, for any data.
         """
         step = power_of_two_below(global_sensitivity) * 2.0**-31
         largest = math.nextafter(math.nextafter(global_sensitivity, math.inf), math.inf)
@@ -80,10 +55,7 @@ class Lattice:
         A record is at most ``magnitude``, hence at most ``sensitivity`` = 2**30 to 2**31 steps, and so is the
         change that one record makes.
 
-        Parameters
-        ----------
-        magnitude : float
-            Largest absolute value of a record.
+        ``magnitude``: largest absolute value of a record.
         """
         step = power_of_two_below(magnitude) * 2.0**-30
         return cls(step, math.ceil(Fraction(magnitude) / Fraction(step)))
@@ -102,10 +74,6 @@ class PlaceGrid:
     constants, so that every engine finds the same integers: engines differ in how they round ties. The origin is 0,
     which saves a subtraction for each record, unless the bounds are so far from it that the product would be rounded
     by more than 2**-19 places. Each operation grows with x, and both bounds are tried: so no place lies outside.
-
-    Attributes
-    ----------
-    origin, per_unit, shift : float
     """
 
     origin: float
@@ -145,10 +113,6 @@ class NumbersGrid:
 
     A row x has the place ``floor(clip(x - origin, -reach, reach) * per_unit + .5)``; a person's sum of places over
     ``per_unit`` is that of the rows. With ``per_unit`` a power of two whole numbers stay whole.
-
-    Attributes
-    ----------
-    origin, reach, per_unit : float
     """
 
     origin: float
@@ -180,21 +144,13 @@ class Points:
     ``floor(x / divisor + .5) - first`` where steps are longer than 1: one rule in float64, so that all find the same
     integers. It grows with x, so that the bounds have the indices 0 and ``size - 1``. The value of a point beyond a
     bound is that bound.
-
-    Attributes
-    ----------
-    lo, hi : float
-        The bounds.
-    exponent : int
-        A step is ``10**exponent`` long.
-    whole : bool
-        Whether the values are whole numbers.
     """
 
+    # `lo`, `hi`: the bounds
     lo: float
     hi: float
-    exponent: int
-    whole: bool = False
+    exponent: int  # a step is ``10**exponent`` long
+    whole: bool = False  # whether the values are whole numbers
 
     @classmethod
     @lru_cache(maxsize=64)

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["LONGEST", "did_you_mean", "unknown_keyword"]
-
 LONGEST: Final = 100  # letters of a value in an error
 SYNONYMS: Final = {"epsilon": "eps"}
 NO_ADVICE: Final[Mapping[str, str]] = MappingProxyType({})
@@ -18,13 +16,8 @@ NO_ADVICE: Final[Mapping[str, str]] = MappingProxyType({})
 def did_you_mean(name: object, known: Iterable[str], form: str = "{!r}") -> str:
     """The question "Did you mean ...?" with the nearest known name; empty if none is near.
 
-    Parameters
-    ----------
-    name : object
-        What was asked for; only a text of ordinary length has a nearest name.
-    known : iterable of str
-    form : str
-        How the nearest name is written, such as ``"{}()"``.
+    ``name``: what was asked for; only a text of ordinary length has a nearest name.
+    ``form``: how the nearest name is written, such as ``"{}()"``.
 
     Examples
     --------

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
-__all__ = ["called_once", "once"]
-
 Value = TypeVar("Value", covariant=True)
 Result = TypeVar("Result")
 

@@ -14,8 +14,6 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary, whole_and_part, window_start
 from pdrisk._core.universe import Universe
 
-__all__ = ["Max", "Median", "Min", "Quantile"]
-
 INTERPOLATION_ERROR = 2.0**-50  # of the largest absolute value: four roundings
 
 
@@ -25,15 +23,10 @@ class Quantile(Statistic):
 
     Of n sorted records it stands at the position (n - 1) q between the first (0) and the last (n - 1). The result is
     monotone in a value added and in the rank removed, so adding lo or hi and removing x_1 or x_n are the extremes.
-
-    Attributes
-    ----------
-    q : float
-    whole : bool
-        Whether values are declared to be whole numbers.
     """
 
     q: float
+    # whether values are declared to be whole numbers
     whole: bool = field(default=False, repr=False)  # not in canonical texts, which `Needs` tells it
     name: ClassVar[str] = "quantile"
 
@@ -115,18 +108,11 @@ class Median(Quantile):
 
 @dataclass(frozen=True, slots=True)
 class _Extreme(Statistic):
-    """The record at one end. Adding that end of the universe moves it there, removing it moves it to the next.
+    """The record at one end. Adding that end of the universe moves it there, removing it moves it to the next."""
 
-    Attributes
-    ----------
-    bounds_reached : bool
-        Whether records are declared to lie at this end of the universe.
-    whole : bool
-        Whether values are declared to be whole numbers.
-    """
-
+    # whether records are declared to lie at this end of the universe
     bounds_reached: bool = field(default=False, repr=False)
-    whole: bool = field(default=False, repr=False)
+    whole: bool = field(default=False, repr=False)  # whether values are declared to be whole numbers
 
     @property
     def label(self) -> str:

@@ -21,30 +21,20 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
 
-__all__ = ["Corr", "CorrAmong", "Cov", "Moments", "OfTwoColumns", "PairStatistic", "Slope"]
-
 VARIES = 2.0**-26  # of the squared width: a column of smaller variance counts as constant, as rounding may have made it
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Means, variances and covariance of w and v, the columns on [0, 1], from the sums of products of places.
-
-    Attributes
-    ----------
-    n : ndarray of float64, shape (G,)
-        Number of records; of noisy sums, any number.
-    mean, other_mean, cov : ndarray of float64, shape (G,)
-        0 where n is not above 0.
-    var, other_var : ndarray of float64, shape (G,)
-        NaN where the degree of the column is 1, which does not tell it.
-    """
+    """Means, variances and covariance of w and v, the columns on [0, 1], from the sums of products of places."""
 
     degrees: Degrees
-    n: FloatArray
+    n: FloatArray  # number of records; of noisy sums, any number; shape (G,)
+    # `mean`, `other_mean`, `cov`: 0 where n is not above 0; shape (G,)
     mean: FloatArray
     other_mean: FloatArray
     cov: FloatArray
+    # `var`, `other_var`: NaN where the degree of the column is 1, which does not tell it; shape (G,)
     var: FloatArray
     other_var: FloatArray
 

@@ -15,8 +15,6 @@ from pdrisk._core.statistics import Count, Distinct, Mean, Statistic, Sum
 from pdrisk._core.summary import FloatArray, IntArray, whole_and_part
 from pdrisk._core.universe import Universe
 
-__all__ = ["local_sensitivity", "top_of_groups", "without_each", "world_range"]
-
 MOST_TRIED = 10_000  # records of one person that are tried; beyond, a variance may change by all of its range
 
 
@@ -43,15 +41,8 @@ def local_sensitivity(
 ) -> FloatArray:
     """Largest change by adding or removing all records of one person, at most k; shape (G,), NaN if unknown.
 
-    Parameters
-    ----------
-    statistic : Statistic
-    contributions : Contributions or None
-        Those of its records, as the statistic adds them up; None where they are not known.
-    universe : Universe
-    value : ndarray of float64, shape (G,)
-        The answers; of a histogram one for each bin.
-    k : int
+    ``contributions``: those of its records, as the statistic adds them up; None where they are not known.
+    ``value``: shape (G,). The answers; of a histogram one for each bin.
     """
     if isinstance(statistic, Count):  # k may always come
         return np.full(value.shape, float(k))

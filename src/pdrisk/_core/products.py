@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from pdrisk._core.lattice import PLACE_BITS, PLACES
 
-__all__ = ["WEIGHT_BITS", "Degrees", "WholeArithmetic", "divided", "products_of_places", "weight_steps"]
-
 WEIGHT_BITS: Final = 8  # of the steps in which weights are counted at points: the largest one has 2**8
 
 Degrees = tuple[int, int]
@@ -32,20 +30,11 @@ Number = TypeVar("Number")
 
 @dataclass(frozen=True, slots=True)
 class WholeArithmetic(Generic[Number]):
-    """PlaceArithmetic of whole numbers, of arrays or as SQL.
+    """PlaceArithmetic of whole numbers, of arrays or as SQL."""
 
-    Attributes
-    ----------
-    whole : Number
-        `PLACES`.
-    minus : callable
-    share : callable
-        ``floor(a * b / PLACES)``.
-    """
-
-    whole: Number
+    whole: Number  # `PLACES`
     minus: Callable[[Number, Number], Number]
-    share: Callable[[Number, Number], Number]
+    share: Callable[[Number, Number], Number]  # ``floor(a * b / PLACES)``
 
 
 def divided(k: Number, l: Number, degrees: Degrees, by: WholeArithmetic[Number]) -> list[Number]:  # noqa: E741

@@ -12,8 +12,6 @@ from pdrisk._core.statistics import Mean, Proportion, Statistic, Sum, WholeStati
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
 
-__all__ = ["MeanOfSize", "OfSize", "ProportionOfSize", "SumOfSize", "WholeSumOfSize", "of_size"]
-
 
 @dataclass(frozen=True, slots=True)
 class OfSize(Statistic):
@@ -21,14 +19,9 @@ class OfSize(Statistic):
 
     A missing record, of which there should be none, counts as the middle of the universe: so another value of one
     record moves the sum by the width of the universe at most, whatever the data are.
-
-    Attributes
-    ----------
-    size : int
-        How many records there are, at least 1.
     """
 
-    size: int = field(repr=False)
+    size: int = field(repr=False)  # how many records there are, at least 1
 
     replaces: ClassVar[bool] = True
     is_mean: ClassVar[bool] = False
@@ -105,15 +98,9 @@ class SumOfSize(OfSize):
 
 @dataclass(frozen=True, slots=True)
 class WholeSumOfSize(SumOfSize, WholeStatistic):
-    """Sum of a public number of whole numbers; others are rounded first. The ends are whole numbers.
+    """Sum of a public number of whole numbers; others are rounded first. The ends are whole numbers."""
 
-    Attributes
-    ----------
-    middle : int
-        What a missing record counts as, in the middle of the universe.
-    """
-
-    middle: int = field(default=0, repr=False)
+    middle: int = field(default=0, repr=False)  # what a missing record counts as, in the middle of the universe
 
     @property
     def needs(self) -> Needs:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["controlled_rounding", "nearest_multiple", "with_margins"]
-
 IntTable = NDArray[np.int64]
 
 
@@ -24,25 +22,15 @@ def nearest_multiple(table: IntTable, base: int) -> IntTable:
 def controlled_rounding(table: IntTable, base: int) -> IntTable:
     """Multiples of the base next to each number and each margin, which still add up.
 
-    Parameters
-    ----------
-    table : ndarray of int64, shape (R, C)
-        At least 0.
-    base : int
-        2 or more.
-
-    Returns
-    -------
-    ndarray of int64, shape (R, C)
-        Every entry, row sum, column sum and the sum of all differ by less than the base from those of ``table``; what
-        was a multiple stays as it is.
-
-    Notes
-    -----
     Causey, Cox & Ernst 1985 show that there is one for every table of two dimensions; found as in Cox 1987. With
     negated margins each line of remainders adds up to a multiple of the base, so no line has a single entry that is no
     multiple. Hence there is a cycle of such, from row to column to row; moving along it by turns up and down keeps
     all sums, until one becomes a multiple. Of both directions, the shorter move is taken.
+
+    ``table``: shape (R, C). At least 0.
+    ``base``: 2 or more.
+    Returns: shape (R, C). Every entry, row sum, column sum and the sum of all differ by less than the base from
+        those of ``table``; what was a multiple stays as it is.
 
     Examples
     --------

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HALF_BITS", "SIZE_PLACES", "SizePoints", "SizeSums"]
-
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
@@ -28,22 +26,15 @@ class SizePoints:
 
     A record stands at the place ``floor((x - lo) * per_unit + .5)``: one rule in float64, so that all engines find the
     same. It grows with x, so that the bounds have the places 0 and `SIZE_PLACES`.
-
-    Attributes
-    ----------
-    per_unit : float
-    middle : int
-        Place of the point nearest to 0.
-    lower, upper : ndarray of float64, shape (m,)
-        The points below and above it, from the nearest to the bound; none where it is that bound.
-    lower_places, upper_places : ndarray of int64, shape (m,)
-        Their places, all different.
     """
 
     per_unit: float
-    middle: int
+    middle: int  # place of the point nearest to 0
+    # `lower`, `upper`: the points below and above it, from the nearest to the bound; none where it is that
+    # bound; shape (m,)
     lower: FloatArray
     upper: FloatArray
+    # `lower_places`, `upper_places`: their places, all different; shape (m,)
     lower_places: IntArray
     upper_places: IntArray
 
@@ -95,23 +86,16 @@ class SizePoints:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SizeSums:
-    """Exact sums of the records of G groups in each bin of `SizePoints`, sorted by group, then by bin.
+    """Exact sums of the records of G groups in each bin of `SizePoints`, sorted by group, then by bin."""
 
-    Attributes
-    ----------
-    bin, n : ndarray of int64, shape (m,)
-        Occupied bins, and their numbers of records.
-    high, low : ndarray of int64, shape (m,)
-        Sums of both halves of the records' places, ``place >> HALF_BITS`` and what is left.
-    first : ndarray of int64, shape (G + 1,)
-        Where each group begins, and the end.
-    """
-
+    # `bin`, `n`: occupied bins, and their numbers of records; shape (m,)
     bin: IntArray
     n: IntArray
+    # `high`, `low`: sums of both halves of the records' places, ``place >> HALF_BITS`` and what is left; shape
+    # (m,)
     high: IntArray
     low: IntArray
-    first: IntArray
+    first: IntArray  # where each group begins, and the end; shape (G + 1,)
 
     @classmethod
     def of_keys(cls, keys: IntArray, n: IntArray, high: IntArray, low: IntArray, groups: int, bins: int) -> SizeSums:

@@ -18,23 +18,16 @@ from pdrisk._core.statistics import SUMMATION_ERROR, Statistic, mean_of
 from pdrisk._core.summary import FloatArray, Needs, Summary
 from pdrisk._core.universe import Universe
 
-__all__ = ["Std", "Var"]
-
 
 @dataclass(frozen=True, slots=True)
 class Var(Statistic):
     """Variance, the sum of squared distances from the mean over n - ddof; 0 where n <= ddof.
 
     The empty set and, for ddof=1, the single record have variance 0.
-
-    Attributes
-    ----------
-    ddof : int
-    n_at_least : int
-        How many records there are declared to be at the least; 0 where nothing is.
     """
 
     ddof: int = 1
+    # how many records there are declared to be at the least; 0 where nothing is
     n_at_least: int = field(default=0, repr=False)
     name: ClassVar[str] = "var"
 

@@ -19,20 +19,6 @@ from pdrisk._core.lattice import LARGEST_STEPS, Lattice, PlaceGrid
 from pdrisk._core.summary import Bins, FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
 
-__all__ = [
-    "Count",
-    "Distinct",
-    "Histogram",
-    "Mean",
-    "Proportion",
-    "Statistic",
-    "Sum",
-    "Total",
-    "WholeStatistic",
-    "WholeSum",
-    "mean_of",
-]
-
 # Engines add at most 2**18 floats one after another (pieces of 2**15, at most 2**17 pieces; or pieces of 2**18, and
 # their sums exactly), so a computed mean is off by at most 2**18 * 2**-53 of the largest absolute value (Higham 2002,
 # eq. 4.4). Those that add integers on a grid of 2**51 steps to it or more are off by half a step and the roundings of
@@ -208,18 +194,10 @@ class Distinct(Count):
 
 @dataclass(frozen=True, slots=True)
 class Histogram(Count):
-    """Numbers of records between edges: counts of disjoint groups.
+    """Numbers of records between edges: counts of disjoint groups."""
 
-    Attributes
-    ----------
-    edges : tuple of float
-        Ascending; each bin holds its left edge, the last one both.
-    clamps : bool
-        Whether records beyond the edges count in the first and last bin, instead of not at all.
-    """
-
-    edges: tuple[float, ...] = (0.0, 1.0)
-    clamps: bool = False
+    edges: tuple[float, ...] = (0.0, 1.0)  # ascending; each bin holds its left edge, the last one both
+    clamps: bool = False  # whether records beyond the edges count in the first and last bin, instead of not at all
     name: ClassVar[str] = "hist"
 
     @property

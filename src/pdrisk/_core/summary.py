@@ -18,8 +18,6 @@ from pdrisk._core.universe import Universe
 if TYPE_CHECKING:
     from pdrisk._core.contributions import ExtremeContributions
 
-__all__ = ["Bins", "FloatArray", "IntArray", "Needs", "Ranks", "Summary", "window_start"]
-
 FEW = 2**12  # numbers that an answer may keep for those who ask for facts later
 
 FloatArray = NDArray[np.float64]
@@ -27,18 +25,10 @@ IntArray = NDArray[np.int64]
 
 
 class Bins(NamedTuple):
-    """Bins of numbers.
+    """Bins of numbers."""
 
-    Attributes
-    ----------
-    edges : tuple of float
-        Ascending; each bin holds its left edge, the last one both.
-    clamps : bool
-        Whether records beyond the edges count in the first and last bin, instead of not at all.
-    """
-
-    edges: tuple[float, ...]
-    clamps: bool
+    edges: tuple[float, ...]  # ascending; each bin holds its left edge, the last one both
+    clamps: bool  # whether records beyond the edges count in the first and last bin, instead of not at all
 
     @property
     def universe(self) -> Universe:
@@ -48,24 +38,16 @@ class Bins(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """Ranks around an order statistic, counted from 1: of n records those from `first` to `last`.
+    """Ranks around an order statistic, counted from 1: of n records those from `first` to `last`."""
 
-    Attributes
-    ----------
-    a, b, offset : int
-        The rank in the middle is ``(a n + offset) / b``.
-    before, after : int or None
-        How many ranks below and above it; None: all of them.
-    q : float or None
-        The quantile that it is, whose window of `window_start` lies among these ranks.
-    """
-
+    # `a`, `b`, `offset`: the rank in the middle is ``(a n + offset) / b``
     a: int
     b: int
     offset: int
+    # `before`, `after`: how many ranks below and above it; None: all of them
     before: int | None
     after: int | None
-    q: float | None = None
+    q: float | None = None  # the quantile that it is, whose window of `window_start` lies among these ranks
 
     @property
     def width(self) -> int | None:
@@ -176,72 +158,45 @@ class Summary:
 
     Order statistics are padded by the universe: ``x_k = lo`` for k < 1 and ``x_k = hi`` for k > n, which
     makes the formulas hold for n = 0, 1, 2 without a special case. A part that no statistic needs is None.
-
-    Attributes
-    ----------
-    n : ndarray of int64, shape (G,)
-        Number of records.
-    total : ndarray of float64, shape (G,)
-        Their sum.
-    steps : ndarray of int64, shape (G,)
-        Their sum, each record first rounded to the public lattice of `Sum`: exact in any order.
-    lowest, highest : ndarray of float64, shape (2, G)
-        x_1, x_2 and x_n, x_{n-1}; the second row means nothing unless `Needs.seconds` asked for it.
-    squares : ndarray of float64, shape (G,)
-        Sum of squared distances from the mean.
-    nearest : ndarray of float64, shape (G,)
-        Smallest absolute distance of a record from the mean; 0 where n = 0.
-    windows : mapping of float to ndarray of float64, shape (4, G)
-        For each quantile q the order statistics from rank `window_start` on.
-    places : ndarray of int64, shape (G,)
-        Sum of the records' places on the grid of `PlaceGrid`: exact in any order.
-    place_squares : ndarray of int64, shape (G,)
-        Sum of ``floor(k**2 / PLACES)`` over the records' places k.
-    whole : ndarray of int64, shape (G,)
-        Sum of the records, each rounded to a whole number first (halves up).
-    distinct, singles : ndarray of int64, shape (G,)
-        Number of different values, and of those that one record alone has.
-    cells, whole_cells : Cells
-        The records rounded to the `Points` of the universe, decimal ones or whole numbers. With `Needs.ranks`, those at
-        other ranks may have been moved, but to no point on the other side of a record at these.
-    size_sums : SizeSums
-        Sums of the records between the `SizePoints` of the universe.
-    clamped : ndarray of int64, shape (G,)
-        Number of records that lay outside the universe and were moved to its ends.
-    products : mapping of degrees to ndarray of int64, shape (m, G)
-        Of two columns: the sums of `products_of_places` over the records, for each pair of degrees.
-    other : Summary
-        Of two columns: ``n`` and the ends of the second one, of the same records. Of sums of different values: those of
-        the values that one record alone has.
-    contributions : ExtremeContributions
-        Of people who may have several records: what single ones have, for curators.
-    offered : ndarray of int64, shape (G,)
-        Of people of whom not all rows count: how many records there would be if all did.
-    together : tuple of Summary
-        Of several lines with one draw that have columns of their own: the summaries of all, in their order.
     """
 
-    n: NDArray[np.int64]
-    total: FloatArray | None = None
+    n: NDArray[np.int64]  # number of records; shape (G,)
+    total: FloatArray | None = None  # their sum; shape (G,)
+    # their sum, each record first rounded to the public lattice of `Sum`: exact in any order; shape (G,)
     steps: NDArray[np.int64] | None = None
+    # `lowest`, `highest`: x_1, x_2 and x_n, x_{n-1}; the second row means nothing unless `Needs.seconds` asked
+    # for it; shape (2, G)
     lowest: FloatArray | None = None
     highest: FloatArray | None = None
-    squares: FloatArray | None = None
-    nearest: FloatArray | None = None
+    squares: FloatArray | None = None  # sum of squared distances from the mean; shape (G,)
+    nearest: FloatArray | None = None  # smallest absolute distance of a record from the mean; 0 where n = 0; shape (G,)
+    # for each quantile q the order statistics from rank `window_start` on; shape (4, G)
     windows: Mapping[float, FloatArray] = field(default_factory=dict)
+    # sum of the records' places on the grid of `PlaceGrid`: exact in any order; shape (G,)
     places: IntArray | None = None
-    place_squares: IntArray | None = None
-    whole: IntArray | None = None
+    place_squares: IntArray | None = None  # sum of ``floor(k**2 / PLACES)`` over the records' places k; shape (G,)
+    whole: IntArray | None = None  # sum of the records, each rounded to a whole number first (halves up); shape (G,)
+    # `distinct`, `singles`: number of different values, and of those that one record alone has; shape (G,)
     distinct: IntArray | None = None
     singles: IntArray | None = None
+    # number of records that lay outside the universe and were moved to its ends; shape (G,)
     clamped: IntArray | None = None
+    # `cells`, `whole_cells`: The records rounded to the `Points` of the universe, decimal ones or whole
+    # numbers. With `Needs.ranks`, those at other ranks may have been moved, but to no point on the other side
+    # of a record at these.
     cells: Cells | None = None
     whole_cells: Cells | None = None
+    # of two columns: the sums of `products_of_places` over the records, for each pair of degrees; shape (m, G)
     products: Mapping[Degrees, IntArray] = field(default_factory=dict)
+    # Of two columns: ``n`` and the ends of the second one, of the same records. Of sums of different values:
+    # those of the values that one record alone has.
     other: Summary | None = None
-    size_sums: SizeSums | None = None
+    size_sums: SizeSums | None = None  # sums of the records between the `SizePoints` of the universe
+    # of people who may have several records: what single ones have, for curators
     contributions: ExtremeContributions | None = None
+    # of people of whom not all rows count: how many records there would be if all did; shape (G,)
     offered: IntArray | None = None
+    # of several lines with one draw that have columns of their own: the summaries of all, in their order
     together: tuple[Summary, ...] = ()
 
     @property
@@ -294,12 +249,8 @@ def whole_and_part(n: NDArray[np.int64], q: float) -> tuple[NDArray[np.int64], F
     The plain float product is off by up to n * 2**-53, which for large n is not small against a gap
     between records. Dekker's splitting (1971) gives the rounding error of the product exactly.
 
-    Parameters
-    ----------
-    n : ndarray of int64, shape (G,)
-        At most 2**53 in absolute value.
-    q : float
-        In [0, 1].
+    ``n``: shape (G,). At most 2**53 in absolute value.
+    ``q``: in [0, 1].
     """
     count = n.astype(np.float64)
     product = count * q
@@ -319,10 +270,7 @@ def window_start(n: NDArray[np.int64], q: float) -> NDArray[np.int64]:
     With j = floor(n q): adding or removing one record interpolates between ranks j and j + 3 for q <= 1/2
     (j + 2 suffices at 1/2), and between j - 1 and j + 2 above; the proof is in docs/numbers.md.
 
-    Parameters
-    ----------
-    n : ndarray of int64, shape (G,)
-    q : float
-        In [0, 1].
+    ``n``: shape (G,)
+    ``q``: in [0, 1].
     """
     return whole_and_part(n, q)[0] - (q > 0.5)

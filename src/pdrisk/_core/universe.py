@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from pdrisk.errors import ParameterError
 
-__all__ = ["Days", "Rectangle", "Universe"]
-
 _LARGEST = 1e100  # squares and sums of squares stay finite
 _NARROWEST = 2.0**-20  # of the distance from zero: float rounding stays far below the sensitivities
 

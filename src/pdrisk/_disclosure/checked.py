@@ -17,8 +17,6 @@ from pdrisk._model.declared.attributes import mark_exact
 from pdrisk._model.plain import json_value, plain_label, plain_value
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["CheckedTable"]
-
 FAILING: Final = ("least_count", "dominance", "p_percent")
 ACRO: Final = {"least_count": "threshold", "p_percent": "p-ratio", "dominance": "nk-rule", "negative": "negative"}
 TOTAL: Final = "total"
@@ -33,16 +31,6 @@ class CheckedTable:
 
     Attributes
     ----------
-    table : DataFrame
-        The statistic, exact: one row a key, one column a key.
-    people : DataFrame
-        How many people are in each cell.
-    verdicts : DataFrame of str
-        ``"pass"``, ``"review"`` or ``"fail"``.
-    reasons : DataFrame of str
-        The rules that a cell breaks, and ``"negative"`` where it is to be looked at; empty where it passes.
-    cells : DataFrame
-        All of it, one row a cell that somebody is in.
     status : str
         The worst verdict of a cell.
     """
@@ -50,10 +38,11 @@ class CheckedTable:
     statistic: str
     column: Hashable | None
     rules: Any
-    cells: pd.DataFrame = field(repr=False)
-    table: pd.DataFrame = field(repr=False)
-    people: pd.DataFrame = field(repr=False)
-    verdicts: pd.DataFrame = field(repr=False)
+    cells: pd.DataFrame = field(repr=False)  # all of it, one row a cell that somebody is in
+    table: pd.DataFrame = field(repr=False)  # the statistic, exact: one row a key, one column a key
+    people: pd.DataFrame = field(repr=False)  # how many people are in each cell
+    verdicts: pd.DataFrame = field(repr=False)  # ``"pass"``, ``"review"`` or ``"fail"``
+    # the rules that a cell breaks, and ``"negative"`` where it is to be looked at; empty where it passes
     reasons: pd.DataFrame = field(repr=False)
 
     @classmethod

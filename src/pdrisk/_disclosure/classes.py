@@ -15,26 +15,16 @@ from pdrisk._disclosure.keys import Codes
 from pdrisk._disclosure.tables import RowsRead, Side
 from pdrisk._model.declared.attributes import mark_exact
 
-__all__ = ["Classes", "classes_of", "distinct_pairs", "occurring"]
-
 DENSE = 2**20  # combinations that are counted in an array, however few lines there are
 LARGEST = 2**62  # combinations that are told apart by one number
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Equivalence classes of one or two tables.
+    """Equivalence classes of one or two tables."""
 
-    Attributes
-    ----------
-    sides : tuple of Side
-        The tables; their key columns have the same labels.
-    numbers : tuple of ndarray of int64
-        The class of each line of each table. Some numbers up to ``size`` may belong to no line.
-    size : int
-    """
-
-    sides: tuple[Side, ...]
+    sides: tuple[Side, ...]  # the tables; their key columns have the same labels
+    # The class of each line of each table. Some numbers up to ``size`` may belong to no line.
     numbers: tuple[NDArray[np.int64], ...]
     size: int
 

@@ -15,21 +15,13 @@ from pdrisk._model.expressions.columns import column_kind
 from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT, TIME, ZONED
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Generalize", "check_generalize", "generalized"]
-
 Generalize: TypeAlias = Mapping[Hashable, Any]
 
 ORDERED = (NUMBER, TIME, ZONED, DATE)
 
 
 def check_generalize(generalize: object, on: Sequence[Hashable]) -> Generalize:
-    """The rules of generalize=, judged as far as possible without the data.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If it is no dict, names another column, or holds what is neither bins, a number of letters nor a mapping.
-    """
+    """The rules of generalize=, judged as far as possible without the data."""
     if generalize is None:
         return {}
     if not isinstance(generalize, Mapping):
@@ -53,15 +45,7 @@ def check_generalize(generalize: object, on: Sequence[Hashable]) -> Generalize:
 
 
 def generalized(column: KeyColumn, how: Any) -> KeyColumn:
-    """The column with coarser labels.
-
-    Raises
-    ------
-    ColumnTypeError
-        If its values are of a kind that this way does not take.
-    ParameterError
-        If a value lies outside the bins, or the mapping does not list it.
-    """
+    """The column with coarser labels."""
     if isinstance(how, Mapping | pd.Series):
         return _mapped(column, how)
     if isinstance(how, int | np.integer):

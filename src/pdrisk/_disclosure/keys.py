@@ -17,8 +17,6 @@ from pdrisk._model.expressions.kinds import NOTHING, NUMBER, TIME
 from pdrisk._model.rowwise.families import dense
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Codes", "KeyColumn", "coded", "label_dtype", "on_common_labels", "recoded"]
-
 Codes = NDArray[np.integer[Any]]
 
 SPAN = 2**16  # of whole numbers that are coded by their distance from the smallest, whatever the number of rows
@@ -27,23 +25,12 @@ EXACT = 2**53  # beyond it floats skip whole numbers
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """Column of keys as codes and labels.
-
-    Attributes
-    ----------
-    name : hashable
-    codes : ndarray of int, shape (n,)
-        0 where the value is missing, else 1 + its place among the labels.
-    labels : Index
-        Distinct values, without missing ones. Some may belong to no row, as those of unused categories.
-    ordered : bool
-        Whether the labels stand in an order of their own, as those of ordered categories.
-    """
+    """Column of keys as codes and labels."""
 
     name: Hashable
-    codes: Codes
-    labels: pd.Index
-    ordered: bool = False
+    codes: Codes  # 0 where the value is missing, else 1 + its place among the labels; shape (n,)
+    labels: pd.Index  # Distinct values, without missing ones. Some may belong to no row, as those of unused categories.
+    ordered: bool = False  # whether the labels stand in an order of their own, as those of ordered categories
 
     @property
     def size(self) -> int:
@@ -131,13 +118,7 @@ def _like(one: KeyColumn, other: KeyColumn) -> KeyColumn:
 
 
 def on_common_labels(one: KeyColumn, other: KeyColumn, sides: tuple[str, str]) -> tuple[KeyColumn, KeyColumn]:
-    """Both columns with the same labels; ``sides`` names them in errors.
-
-    Raises
-    ------
-    ColumnTypeError
-        If they hold values of different kinds, which would match nothing.
-    """
+    """Both columns with the same labels; ``sides`` names them in errors."""
     if one.labels is other.labels:
         return one, other
     other = _like(one, other)

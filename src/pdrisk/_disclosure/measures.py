@@ -39,11 +39,6 @@ from pdrisk.engines.numpy.frame_table import FrameTable
 from pdrisk.engines.sql.servers.sql_table import StoredTable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = [
-    "asked", "delta_presence", "k_anonymity", "k_map", "keys_of", "l_diversity", "somebody", "t_closeness",
-    "unique_rows",
-]  # fmt: skip
-
 DISTANCES = ("auto", "equal", "ordered")
 
 
@@ -56,13 +51,7 @@ def keys_of(table: DataTable, header: pd.DataFrame, within: Within | None) -> Ke
 
 
 def asked(on: object, generalize: object = None, person: object = None) -> KeyRequest:
-    """Request of a measure, judged without the data.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If no key column is named, or one twice.
-    """
+    """Request of a measure, judged without the data."""
     keys = _named(on)
     if not keys:
         raise ParameterError("on= names no column: list the keys that an attacker may know, such as ['age', 'zip'].")
@@ -100,13 +89,7 @@ def _classes(table: KeyTable, wanted: KeyRequest) -> tuple[Classes, NDArray[np.i
 
 
 def somebody(sample: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers of people, or the error if there is nobody.
-
-    Raises
-    ------
-    ParameterError
-        If nobody is in the table.
-    """
+    """Numbers of people, or the error if there is nobody."""
     if not sample.any():
         raise ParameterError("nobody is in the table: it has no row, or none with a person's id.")
     return sample

@@ -16,8 +16,6 @@ from pdrisk._printing import printable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Bars", "of_shares", "of_sizes"]
-
 SIZES: Final = (1, 2, 3, 5, 10, 20, 50, 100, 1000)  # where a bar begins
 SHARES: Final = tuple(round(0.1 * at, 1) for at in range(11))
 ACROSS: Final = 40  # signs of the longest bar in text

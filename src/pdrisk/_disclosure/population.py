@@ -19,8 +19,6 @@ from pdrisk.engines.columnar.table import ColumnTable
 from pdrisk.engines.numpy.frame_table import FrameTable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["both_sides"]
-
 ON_MISSING = ("error", "pessimistic")
 SHOWN = 3  # classes in an error
 SIDES = ("the table", "the population")
@@ -29,14 +27,7 @@ SIDES = ("the table", "the population")
 def both_sides(
     table: KeyTable, asked: KeyRequest, population: object, population_counts: object, on_missing: object
 ) -> tuple[Classes, NDArray[np.int64], NDArray[np.int64]]:
-    """Classes of a table and its population, with the people of each in them.
-
-    Raises
-    ------
-    ParameterError
-        If not exactly one of the two is given; if a class has more people in the table than in the population, unless
-        ``on_missing="pessimistic"``, which takes them for all that there are.
-    """
+    """Classes of a table and its population, with the people of each in them."""
     if not isinstance(on_missing, str) or on_missing not in ON_MISSING:
         raise ParameterError(f"on_missing is one of {', '.join(ON_MISSING)}, not {on_missing!r}.")
     if (population is None) == (population_counts is None):

@@ -24,17 +24,6 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "ClassMeasure",
-    "DeltaPresence",
-    "KAnonymity",
-    "KMap",
-    "KMapEstimate",
-    "LDiversity",
-    "TCloseness",
-    "UniqueRows",
-]
-
 ESTIMATED = "an estimate: a model stands in for the people outside the table"
 MAIN_EFFECTS = f"too high rather than too low: more than {MOST_CELLS:,} combinations of keys, so no interactions"
 

@@ -18,8 +18,6 @@ from pdrisk._disclosure.tables import KeyRequest, KeyTable
 from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["STATISTICS", "CellFacts", "OutputRules", "crosstab_rules", "verdicts"]
-
 STATISTICS: Final = ("count", "sum", "mean", "min", "max")
 
 
@@ -130,15 +128,9 @@ class CellFacts:
 def verdicts(cells: CellFacts, statistic: str, rules: OutputRules) -> dict[str, NDArray[np.bool_]]:
     """Cells that fail each rule, by its name, and ``negative``: cells to be reviewed.
 
-    Parameters
-    ----------
-    cells : CellFacts
-    statistic : {"count", "sum", "mean", "min", "max"}
-    rules : OutputRules
-
-    Notes
-    -----
     Hundepool et al. 2012, Statistical Disclosure Control, sections 4.2 and 4.3.
+
+    ``statistic``: {"count", "sum", "mean", "min", "max"}
     """
     none = np.zeros(len(cells.people), dtype=bool)
     somebody = cells.people > 0
@@ -169,22 +161,10 @@ def crosstab_rules(
 ) -> CheckedTable:
     """The exact table of a statistic by two key columns, with a verdict for each cell.
 
-    Parameters
-    ----------
-    table : KeyTable
-    index, columns : column
-        Whose keys are its rows and its columns.
-    values : column, optional
-        Of numbers, for every statistic but a count; rows without one are left out.
-    statistic : {"count", "sum", "mean", "min", "max"}
-    rules : True, dict or OutputRules
-    person : column or list of columns, optional
-        Whose contributions are added up within a cell; each row is a person unless given.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If a column does not fit.
+    ``index, columns``: whose keys are its rows and its columns.
+    ``values``: of numbers, for every statistic but a count; rows without one are left out.
+    ``statistic``: {"count", "sum", "mean", "min", "max"}
+    ``person``: whose contributions are added up within a cell; each row is a person unless given.
     """
     if not isinstance(statistic, str) or statistic not in STATISTICS:
         raise ParameterError(f"rules judge {', '.join(STATISTICS)}, not {statistic!r}.")

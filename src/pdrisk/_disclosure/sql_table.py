@@ -34,8 +34,6 @@ from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.engines.sql.summary.reading import Fetch
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["SQLKeys"]
-
 DECIMAL: Final = re.compile(r"(?:numeric|decimal)\((\d+),\s*-?\d+\)", re.IGNORECASE)
 DIGITS: Final = 15  # of a decimal, which comes as a float
 Result = TypeVar("Result")
@@ -44,35 +42,18 @@ UNDECLARED: Final = Declarations()
 
 @dataclass(frozen=True)
 class SQLKeys:
-    """Table in an engine of SQL, for disclosure measures.
-
-    Attributes
-    ----------
-    table : SQLTable
-    declared : Declarations
-        By column: missing codes are missing.
-    within : Within or None
-        What a Dataset selected and assigned.
-    """
+    """Table in an engine of SQL, for disclosure measures."""
 
     table: SQLTable
-    declared: Declarations = UNDECLARED
-    within: Within | None = None
+    declared: Declarations = UNDECLARED  # by column: missing codes are missing
+    within: Within | None = None  # what a Dataset selected and assigned
 
     def has(self, columns: Sequence[Hashable]) -> bool:
         """Whether the table has all these columns."""
         return all(column in self._names for column in columns)
 
     def read(self, asked: KeyRequest) -> Side:
-        """Keys of groups of its rows.
-
-        Raises
-        ------
-        ColumnTypeError, UnknownColumnError, ParameterError
-            If a column is missing or of a type that keys do not have, or weights are of several rows of one person.
-        QueryFailedError
-            If reading fails.
-        """
+        """Keys of groups of its rows."""
         self._check(asked)
         return guarded(lambda: _counted(lambda: self._read(asked)))
 
@@ -82,12 +63,8 @@ class SQLKeys:
         A line each: ``people total largest top rest negative rows lowest highest same_lowest same_highest infinite``;
         ``same_`` are numbers of people who have the lowest and the highest value. Fails as `read` does.
 
-        Parameters
-        ----------
-        asked : KeyRequest
-            Whose weight is the column of contributions; those of one person to a cell are added up.
-        top : int
-            How many of the largest contributions make one sum.
+        ``asked``: whose weight is the column of contributions; those of one person to a cell are added up.
+        ``top``: how many of the largest contributions make one sum.
         """
         self._check(asked)
         return guarded(lambda: _counted(lambda: self._cells(asked, top)))

@@ -23,8 +23,6 @@ from pdrisk._model.expressions.kinds import NUMBER, TEXT, TIME, ZONED
 from pdrisk._model.plain import float_of
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["SuggestedGeneralization", "coarser_ways", "suggested"]
-
 MOST_BINS = 10_000
 MOST_NODES = 2**18  # combinations of steps; with more, every other step of the longest ladders is left out
 MOST_TRIED = 4_000  # of them that are counted
@@ -81,26 +79,13 @@ class SuggestedGeneralization:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A way to make a key column coarser.
+    """A way to make a key column coarser."""
 
-    Attributes
-    ----------
-    how : object
-        As in ``generalize=``; None: as it is.
-    column : KeyColumn
-    groups : ndarray of int
-        The group of each value that occurs.
-    changed : int
-        People whose value is joined with others.
-    loss : float
-        The mean share of all other values that theirs is joined with.
-    """
-
-    how: Any
+    how: Any  # as in ``generalize=``; None: as it is
     column: KeyColumn
-    groups: NDArray[np.integer[Any]]
-    changed: int
-    loss: float
+    groups: NDArray[np.integer[Any]]  # the group of each value that occurs
+    changed: int  # people whose value is joined with others
+    loss: float  # the mean share of all other values that theirs is joined with
 
     @classmethod
     def of(cls, column: KeyColumn, how: Any, times: NDArray[Any] | None) -> _Step:
@@ -216,13 +201,7 @@ class _Lattice:
 
 
 def suggested(table: KeyTable, wanted: KeyRequest, k: object, suppress: object = 0.0) -> SuggestedGeneralization:
-    """The suggestion for a table.
-
-    Raises
-    ------
-    ParameterError
-        If there are fewer than ``k`` people, or a Dataset that DuckDB reads has people with several rows.
-    """
+    """The suggestion for a table."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer):
         raise ColumnTypeError(f"k must be a whole number, not of type {type(k).__name__}.")
     if k < 2:

@@ -27,29 +27,15 @@ from pdrisk.engines.numpy.derived import placeholder, with_derived
 from pdrisk.engines.numpy.frame_table import FrameTable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["FrameKeys", "KeyRequest", "KeyTable", "RowsRead", "Side", "no_numbers", "several_rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class KeyRequest:
-    """Columns and options that a measure reads of a table.
+    """Columns and options that a measure reads of a table."""
 
-    Attributes
-    ----------
-    keys : tuple of hashable
-        Key columns.
-    generalize : dict
-        How some of them are made coarser.
-    person : tuple of hashable
-        Columns that say who a person is; empty: each row is one.
-    weight : hashable, optional
-        A column of numbers.
-    """
-
-    keys: tuple[Hashable, ...]
-    generalize: Generalize = field(default_factory=dict)
-    person: tuple[Hashable, ...] = ()
-    weight: Hashable | None = None
+    keys: tuple[Hashable, ...]  # key columns
+    generalize: Generalize = field(default_factory=dict)  # how some of them are made coarser
+    person: tuple[Hashable, ...] = ()  # columns that say who a person is; empty: each row is one
+    weight: Hashable | None = None  # a column of numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,30 +48,15 @@ class RowsRead:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Keys of one table: a line for each row of a frame, or for each group of a database.
+    """Keys of one table: a line for each row of a frame, or for each group of a database."""
 
-    Attributes
-    ----------
-    columns : tuple of KeyColumn
-        The keys, generalised.
-    times : ndarray or None
-        How many people a line stands for; None: one.
-    persons : ndarray or None
-        The person of each line, a number from 0; None where lines are people, or are counted already.
-    weights : ndarray or None
-        The numbers of lines, or their sums.
-    left_out : int
-        Rows of nobody known.
-    rows : RowsRead or None
-        None where it was no frame.
-    """
-
-    columns: tuple[KeyColumn, ...]
-    times: NDArray[Any] | None = None
+    columns: tuple[KeyColumn, ...]  # the keys, generalised
+    times: NDArray[Any] | None = None  # how many people a line stands for; None: one
+    # the person of each line, a number from 0; None where lines are people, or are counted already
     persons: Codes | None = None
-    weights: NDArray[np.float64] | None = None
-    left_out: int = 0
-    rows: RowsRead | None = None
+    weights: NDArray[np.float64] | None = None  # the numbers of lines, or their sums
+    left_out: int = 0  # rows of nobody known
+    rows: RowsRead | None = None  # None where it was no frame
 
 
 class KeyTable(Protocol):
@@ -100,20 +71,11 @@ class KeyTable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FrameKeys:
-    """Frame of pandas, Polars or Arrow, for disclosure measures: the columns that are read become a pandas frame.
-
-    Attributes
-    ----------
-    table : FrameTable or ColumnTable
-    header : DataFrame
-        Its columns, with those that a Dataset assigned.
-    within : Within or None
-        What a Dataset selected and assigned.
-    """
+    """Frame of pandas, Polars or Arrow, for disclosure measures: the columns that are read become a pandas frame."""
 
     table: FrameTable | ColumnTable
-    header: pd.DataFrame
-    within: Within | None = None
+    header: pd.DataFrame  # its columns, with those that a Dataset assigned
+    within: Within | None = None  # what a Dataset selected and assigned
 
     def has(self, columns: Sequence[Hashable]) -> bool:
         """Whether it has all these columns."""

@@ -15,8 +15,6 @@ from pdrisk.errors import ColumnTypeError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["register"]
-
 REGISTERING = Lock()
 
 

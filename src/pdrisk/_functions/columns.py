@@ -20,25 +20,19 @@ from pdrisk.engines.numpy.single import summary_of_one
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["grid", "summary_of"]
-
 
 def grid(name: str, universe: Universe) -> float:
     """Step of the public grid, a power of two, to which records are rounded before DuckDB adds them up.
 
-    Parameters
-    ----------
-    name : {"steps", "total", "squares"}
-        The grid of `Sum` itself; one for the mean that variances are about; one for the squared distances from lo.
-
-    Notes
-    -----
     2**51 to 2**52 steps to the largest value M for ``total``, to the width R for ``squares``. A record is off by at
     most 2**-52 M, and with the roundings of sum and quotient the mean by 2**-50 M: far below the 2**-35 M of
     `Statistic.rounding`. A distance from lo is off by ``e <= 2**-51 R``: half a step, and the rounding of the
     subtraction. The standard deviation is a norm of the records over ``sqrt(n - ddof)``, so it is off by at most
     ``sqrt(2) e``; the variance by ``sqrt(2) e`` times the sum of two standard deviations, at most ``2**-49 R**2``: far
     below the 2**-34 R and 2**-36 R**2 of `Statistic.rounding`.
+
+    ``name``: {"steps", "total", "squares"}; the grid of `Sum` itself; one for the mean that variances are about;
+        one for the squared distances from lo.
     """
     if name == "steps":
         return Lattice.of_records(universe.magnitude).step
@@ -48,11 +42,7 @@ def grid(name: str, universe: Universe) -> float:
 def summary_of(columns: Mapping[str, pa.ChunkedArray], mechanism: Mechanism) -> Summary:
     """Summary of the parts that these columns give.
 
-    Parameters
-    ----------
-    columns : mapping of str to ChunkedArray
-        By their names in `pdrisk._functions.macros.COLUMNS`. NULL where a group has no record.
-    mechanism : Mechanism
+    ``columns``: By their names in `pdrisk._functions.macros.COLUMNS`. NULL where a group has no record.
     """
     universe = mechanism.universe
     if isinstance(mechanism.statistic, Quantile | Min | Max):

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pdrisk._core.lattice import PLACE_BITS
 from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
 
-__all__ = ["COLUMNS", "GRID", "HALF", "JUDGED", "MACROS", "Macro"]
-
 PREFIX = "__pdrisk_"
 JUDGED, GRID = PREFIX + "judged", PREFIX + "grid"
 EXACT = "DECIMAL(38, 0)"  # a HUGEINT as Arrow has it
@@ -84,25 +82,14 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """SQL function of pdrisk.
+    """SQL function of pdrisk."""
 
-    Attributes
-    ----------
-    name : str
-        As people call it: ``dp_mean``, ``dp_mean_risk``.
-    statistic : str
-        As `pdrisk._model.arguments.statistic` knows it.
-    reads : tuple of str
-        Keys of `COLUMNS`. Two aggregates or more: a body with exactly one could be called with OVER, and would then
-        give a value for every row.
-    risk : bool
-        Whether it gives the sensitivities and risks of a release instead of a noisy value.
-    """
-
-    name: str
-    statistic: str
+    name: str  # as people call it: ``dp_mean``, ``dp_mean_risk``
+    statistic: str  # as `pdrisk._model.arguments.statistic` knows it
+    # Keys of `COLUMNS`. Two aggregates or more: a body with exactly one could be called with OVER, and would
+    # then give a value for every row.
     reads: tuple[str, ...]
-    risk: bool = False
+    risk: bool = False  # whether it gives the sensitivities and risks of a release instead of a noisy value
 
     @property
     def scalar(self) -> str:

@@ -30,8 +30,6 @@ from pdrisk._model.arguments import (
 )
 from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
 
-__all__ = ["RISK_FIELDS", "answering", "grid_constant", "judged"]
-
 RISK_FIELDS: Final = {
     "eps": "DOUBLE",
     "scale": "DOUBLE",
@@ -50,15 +48,7 @@ NO_BOUNDS: Final = Universe(0.0, 1.0)  # counts have none; any will do
 
 
 def judged(name: Column, eps: Column, lo: Column, hi: Column, parameter: Column, types: Column) -> Column:
-    """A zero if the arguments of a call are valid; nothing in here comes from a record: see `Macro`.
-
-    Raises
-    ------
-    ParameterError
-        With the name of the function, and what is wrong.
-    PolicyError
-        In the ``with`` block of a ledger, which could not be charged.
-    """
+    """A zero if the arguments of a call are valid; nothing in here comes from a record: see `Macro`."""
     import pyarrow as pa
 
     macro = MACRO[name[0].as_py()]
@@ -119,18 +109,8 @@ def answering(macro: Macro) -> Callable[..., Column]:
 def request(name: str, eps: str | None, lo: float | None, hi: float | None, parameter: str | None) -> Mechanism:
     """Statistic, bounds and eps of a call.
 
-    Parameters
-    ----------
-    name : str
-        Of the macro.
-    eps, parameter : str or None
-        As written, None for NULL; ``parameter`` is q or ddof.
-    lo, hi : float or None
-
-    Raises
-    ------
-    ParameterError
-        With the name of the function in front.
+    ``name``: of the macro.
+    ``eps, parameter``: as written, None for NULL; ``parameter`` is q or ddof.
     """
     macro = MACRO[name]
     try:

@@ -32,9 +32,6 @@ from pdrisk._ledger.store.store import Head, Rows, decoded
 from pdrisk._printing import preformatted
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Ledger"]
-
-
 Told = TypeVar("Told")
 
 

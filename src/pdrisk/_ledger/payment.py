@@ -19,25 +19,15 @@ from pdrisk._model.query import Query
 from pdrisk.engines.base import Origin
 from pdrisk.errors import ColumnTypeError, LedgerError, ParameterError, PdriskError
 
-__all__ = ["Payment", "check_curator", "ledger_for", "opened_ledger", "paying"]
-
-
 UNPAID = Receipt(Policy())
 
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """Permission to answer a query: the rules, and a remembered answer if there is one.
-
-    Attributes
-    ----------
-    query : Query
-    receipt : Receipt
-        What was paid, and the rules for what is shown.
-    """
+    """Permission to answer a query: the rules, and a remembered answer if there is one."""
 
     query: Query
-    receipt: Receipt = UNPAID
+    receipt: Receipt = UNPAID  # what was paid, and the rules for what is shown
     payer: Ledger | None = None
 
     @property
@@ -83,11 +73,6 @@ def ledger_for(ledger: object) -> Ledger | None:
     """The ledger that pays: the one passed, else that of the ``with`` block around, else none.
 
     In the block of a reservation of that ledger, it is the reservation.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it is no ledger.
     """
     payer = ambient.innermost() if ledger is None else ledger
     if payer is None:
@@ -98,15 +83,7 @@ def ledger_for(ledger: object) -> Ledger | None:
 
 
 def opened_ledger(ledger: object, name: str | None) -> Ledger | None:
-    """The ledger itself, or the one at a path or URL; None without either.
-
-    Raises
-    ------
-    ParameterError
-        If there is none yet, or it is that of another dataset than ``name``.
-    ColumnTypeError
-        If it is none of these.
-    """
+    """The ledger itself, or the one at a path or URL; None without either."""
     if ledger is None:
         return None
     if isinstance(ledger, str | os.PathLike):
@@ -130,19 +107,8 @@ def opened_ledger(ledger: object, name: str | None) -> Ledger | None:
 def check_curator(ledger: object, asked: str) -> None:
     """Refuse what depends on the data, if a ledger pays and the analyst is not one of its curators.
 
-    Parameters
-    ----------
-    ledger : Ledger or None
-        None: that of the ``with`` block around, if there is one.
-    asked : str
-        What is asked for, as the audit shows it.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it is no ledger.
-    PolicyError
-        If the analyst is none of its curators.
+    ``ledger``: None: that of the ``with`` block around, if there is one.
+    ``asked``: what is asked for, as the audit shows it.
     """
     payer = ledger_for(ledger)
     if payer is not None:
@@ -158,24 +124,10 @@ def paying(
 ) -> AbstractContextManager[Payment]:
     """Context that pays for a query first; if the block fails, the payment stays and is marked as failed.
 
-    Parameters
-    ----------
-    query : Query
-    ledger : Ledger or None
-        None: that of the ``with`` block around, if there is one.
-    fresh : bool
-        Pay and draw even if the answer is remembered.
-    dataset : Identity, optional
-        The Dataset that is asked, for memory and the odometer.
-    origin : Origin, optional
-        Where the data are that will be read, for memory.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it is no ledger.
-    BudgetExceededError, PolicyError, LedgerError
-        As `Ledger.pay` does; the block is not entered.
+    ``ledger``: None: that of the ``with`` block around, if there is one.
+    ``fresh``: pay and draw even if the answer is remembered.
+    ``dataset``: the Dataset that is asked, for memory and the odometer.
+    ``origin``: where the data are that will be read, for memory.
     """
     if not isinstance(fresh, bool):
         raise ColumnTypeError(f"fresh must be True or False, not of type {type(fresh).__name__}.")

@@ -10,8 +10,6 @@ from pdrisk._ledger.rules.reserved import ReservedBudget
 from pdrisk._ledger.rules.success_limits import reachable
 from pdrisk.errors import PolicyError
 
-__all__ = ["Reservation"]
-
 
 class Reservation(Ledger):
     """Ledger whose answers are paid from what was set aside for them, as `Ledger.reserve` gives it.
@@ -41,13 +39,7 @@ class Reservation(Ledger):
             return held.left if held.lasts(account.now) else Spent()
 
     def close(self) -> None:
-        """End of the reservation: what was never asked comes back to the ledger. The ledger itself stays open.
-
-        Raises
-        ------
-        PolicyError
-            If it is another's, and you are not the owner of the dataset.
-        """
+        """End of the reservation: what was never asked comes back to the ledger. The ledger itself stays open."""
         with self._writing() as account:
             rules = account.rules()
             if not account.any_held(self.number).is_of(account.analyst) and not rules.is_owner(account.analyst):

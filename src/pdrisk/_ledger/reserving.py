@@ -18,8 +18,6 @@ from pdrisk.errors import BudgetExceededError, ParameterError, PolicyError
 if TYPE_CHECKING:
     from pdrisk._ledger.reservation import Reservation
 
-__all__ = ["Reserving"]
-
 
 class Reserving(Payer):
     """Ledger as whoever plans uses it."""

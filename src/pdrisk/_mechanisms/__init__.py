@@ -92,17 +92,7 @@ WITH_INTERVAL: Final[dict[type[Mechanism], type[Mechanism]]] = {  # the others h
 def mechanism_for(statistic: Statistic, name: str, *, joint: bool = False) -> type[Mechanism]:
     """The mechanism that answers a statistic: the one named, or with ``"auto"`` the most accurate one.
 
-    Parameters
-    ----------
-    statistic : Statistic
-    name : str
-    joint : bool
-        Whether it may be one that answers this statistic only beside others of the same records.
-
-    Raises
-    ------
-    ParameterError
-        If there is none of this name, or it cannot answer this statistic.
+    ``joint``: whether it may be one that answers this statistic only beside others of the same records.
     """
     if name == "auto":
         return next((each for kind, each in ACCURATE if isinstance(statistic, kind)), Laplace)

@@ -28,8 +28,6 @@ from pdrisk._mechanisms.exponential.weights import Score, Weights
 from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 
-__all__ = ["ApproximateQuantiles"]
-
 STEPS = 500  # that sums of exponential variables are added up in
 SLACK = 1 + 2.0**-40  # for the rounding of weights
 UNSURE = Fraction(1, 20)  # how often an answer may be farther from its rank than `rank95`
@@ -132,8 +130,6 @@ class ApproximateQuantiles(Mechanism):
     def rank95(self) -> float:
         """Error in ranks, 95 % sure; infinite where it is not known.
 
-        Notes
-        -----
         Let q be chosen between r and s, of which one may be 0 or 1. Where those are off by some ranks, its target is
         off by ``((s - q) off(r) + (q - r) off(s)) / (s - r)``: a share of every choice above it. Given the choices
         above, each one is off by a score of t or more with probability ``M W[t] / W[0]`` at most, M the number of

@@ -33,8 +33,6 @@ from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_lap
 from pdrisk._mechanisms.totals import is_total, law_of_parts, total, total_interval, total_reach
 from pdrisk.errors import ParameterError
 
-__all__ = ["FEWER", "FEWEST", "ROUNDING", "Bernstein", "influence", "moments"]
-
 SHARES = 64  # means between the bounds of which the widest interval is looked for
 SPREADS = np.append(0.0, 2.0 ** np.arange(-15.0, 1.0))[:, np.newaxis]  # of the largest variance at a mean, likewise
 ROUNDING = 4 / PLACES  # of records to places, and of squares of places
@@ -133,14 +131,9 @@ class Bernstein(Mechanism):
         The whole range where the noisy number of records is below `FEWEST` scales of noise. docs/numbers.md has the
         coverage.
 
-        Parameters
-        ----------
-        drawn : ndarray, shape (3, G)
-        level : float
-        bound : callable
-            Bound on the error of the sums with some weights, as `_reach` gives it.
-        scale : float
-            Of the noise of each sum, in records.
+        ``drawn``: shape (3, G)
+        ``bound``: bound on the error of the sums with some weights, as `_reach` gives it.
+        ``scale``: of the noise of each sum, in records.
         """
         sums = self._records(drawn)
         n = sums.sum(axis=0)

@@ -24,8 +24,6 @@ from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
-__all__ = ["ROUNDED", "BernsteinProducts", "total_variation"]
-
 ROUNDING = 8 / PLACES  # of a mean, square or product of places
 ROUNDED = 32 / PLACES  # of the parts of two records together: six are rounded down, twice at most
 FEWER = 1 + 2.0**-10  # a number of records where n / (n - 1) is at its largest, 2
@@ -160,24 +158,13 @@ def total_variation(summary: Summary, universe: Universe, degree: int) -> FloatA
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """Bounds on the error of moments of noisy sums, in their own units.
-
-    Attributes
-    ----------
-    moments : Moments
-    size : ndarray of float64, shape (G,)
-        Number of records times eps.
-    level : float
-    critical : callable
-        As `BernsteinProducts.critical`.
-    off, other_off : ndarray of float64, shape (G,)
-        By how much the means may be off.
-    """
+    """Bounds on the error of moments of noisy sums, in their own units."""
 
     moments: Moments
-    size: FloatArray
+    size: FloatArray  # number of records times eps; shape (G,)
     level: float
-    critical: Critical
+    critical: Critical  # as `BernsteinProducts.critical`
+    # `off`, `other_off`: by how much the means may be off; shape (G,)
     off: FloatArray
     other_off: FloatArray
 

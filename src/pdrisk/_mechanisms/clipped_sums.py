@@ -28,8 +28,6 @@ from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_lap
 from pdrisk._mechanisms.two_sums import TwoSums
 from pdrisk.errors import ParameterError
 
-__all__ = ["ClippedSums"]
-
 NOBODY = np.iinfo(np.int64).min  # what is withheld is marked by it
 MORE = 3.0  # nats, beyond the number of points, by which a point beyond all records is less likely than the best one
 SHORT = 3  # as much as one record counts that is clipped too many, for each that is clipped too few

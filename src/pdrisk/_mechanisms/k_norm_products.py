@@ -24,8 +24,6 @@ from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
-__all__ = ["KNormProducts"]
-
 # Of each number by one record. The middle share of a place is at most half of S = `PLACES`. Divided among the shares of
 # another column, each end may lose 2 by rounding, which the middle gets: so squares may lie 16 below -S.
 CHANGE = PLACES + 16

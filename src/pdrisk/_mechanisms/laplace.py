@@ -22,8 +22,6 @@ from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
-__all__ = ["Laplace", "half_width", "noisy_steps"]
-
 
 def half_width(scale: Any, level: float = 0.95) -> Any:
     """Half-width of the interval of Laplace noise at a confidence level: ``scale ln(1/(1-level))``."""

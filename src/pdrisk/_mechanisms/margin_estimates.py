@@ -20,14 +20,6 @@ from pdrisk._mechanisms.laws.fieller import CELLS, mean_interval, share_interval
 from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
 from pdrisk._mechanisms.laws.law import Law
 
-__all__ = [
-    "EstimateNoise",
-    "estimate",
-    "estimate_interval",
-    "estimated_shares",
-    "law_of",
-]
-
 SLIGHT = 1e-6  # share of the variance that weights below count alike for
 
 
@@ -40,17 +32,10 @@ def law_of(mechanism: Mechanism) -> Law:
 
 @dataclass(frozen=True, slots=True)
 class EstimateNoise:
-    """Noise of estimates: each a sum of independent Laplace variables, of the same scales for every number.
+    """Noise of estimates: each a sum of independent Laplace variables, of the same scales for every number."""
 
-    Attributes
-    ----------
-    scales : ndarray of float64, shape (m,)
-    times : ndarray of float64, shape (m,)
-        How many variables have each scale.
-    """
-
-    scales: FloatArray
-    times: FloatArray
+    scales: FloatArray  # shape (m,)
+    times: FloatArray  # how many variables have each scale; shape (m,)
 
     @classmethod
     def of(cls, weights: Iterable[Weight], scales: Mapping[Axes, float | Sequence[float]]) -> EstimateNoise:
@@ -70,15 +55,8 @@ class EstimateNoise:
     def bound(self, coefficients: FloatArray, level: float) -> FloatArray:
         """Bound that the noise of a weighted sum of several numbers keeps with probability ``level``.
 
-        Parameters
-        ----------
-        coefficients : ndarray of float64, shape (k, ...)
-            Of the numbers, whose noises are independent.
-        level : float
-
-        Returns
-        -------
-        ndarray of float64, shape (...)
+        ``coefficients``: shape (k, ...). Of the numbers, whose noises are independent.
+        Returns: shape (...)
         """
         k = len(coefficients)
         scales = self.scales.reshape(1, -1, *[1] * (coefficients.ndim - 1)) * coefficients[:, np.newaxis]
@@ -102,11 +80,7 @@ def estimate(mechanism: Mechanism, numbers: FloatArray) -> NDArray[Any]:
 
     So they add up.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-    numbers : ndarray of float64, shape (k, G)
-        In the unit of its `Law`, in the order in which they are drawn.
+    ``numbers``: shape (k, G). In the unit of its `Law`, in the order in which they are drawn.
     """
     law = law_of(mechanism)
     if law.top and not law.bottom:
@@ -119,13 +93,8 @@ def estimate_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Ends between which the exact answers lie, within the range of possible answers.
 
-    Parameters
-    ----------
-    mechanism, numbers
-        As for `estimate`.
-    noise : EstimateNoise
-        Of each of the numbers.
-    level : float
+    ``mechanism, numbers``: as for `estimate`.
+    ``noise``: of each of the numbers.
     """
     law, value = law_of(mechanism), estimate(mechanism, numbers)
     lowest, highest = mechanism.statistic.value_range(mechanism.universe)
@@ -165,14 +134,9 @@ def estimated_shares(
 
     Fieller's: all r in [0, 1] for which part - r whole is within its likely noise, which is convex in r.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Of a count or sum.
-    parts, wholes : ndarray of float64, shape (G,)
-    weights : sequence of Weight
-        Of the measured cells in a part, and in its whole.
-    scales : dict from set of axes to float
+    ``mechanism``: of a count or sum.
+    ``parts, wholes``: shape (G,)
+    ``weights``: of the measured cells in a part, and in its whole.
     """
     shares = np.linspace(0.0, 1.0, CELLS + 1)
     size = np.array([scales[weight.axes] for weight in weights])

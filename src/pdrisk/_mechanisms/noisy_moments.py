@@ -22,8 +22,6 @@ from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
-__all__ = ["NoisyMoments"]
-
 
 @dataclass(frozen=True, slots=True)
 class NoisyMoments(Mechanism):

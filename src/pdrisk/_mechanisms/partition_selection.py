@@ -18,8 +18,6 @@ from pdrisk._mechanisms.noise.entropy import Bits, Words, system_bits
 from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
-__all__ = ["LARGEST_DELTA", "SMALLEST_DELTA", "PartitionSelection"]
-
 SMALLEST_DELTA: Final = Fraction(1, 10**30)
 LARGEST_DELTA: Final = Fraction(1, 1000)
 STEEPEST: Final = Fraction(64)  # of eps: beyond, nothing is gained
@@ -32,15 +30,6 @@ CERTAIN: Final = 1 << BITS  # stands for 1
 @dataclass(frozen=True, slots=True)
 class PartitionSelection:
     """Choice of the groups to show, by their numbers of people: never an empty one, always from some size on.
-
-    Attributes
-    ----------
-    eps, delta : Fraction
-        What a person may lose by all of it, above 0.
-    groups : int
-        How many groups a person is in at most.
-    least : int
-        Fewer people than that are never shown.
 
     Notes
     -----
@@ -60,10 +49,11 @@ class PartitionSelection:
     Desfontaines, Voss, Gipson & Mandayam: Differentially private partition selection. PoPETs 2022(1), theorem 1.
     """
 
+    # `eps`, `delta`: what a person may lose by all of it, above 0
     eps: Fraction
     delta: Fraction
-    groups: int = 1
-    least: int = 1
+    groups: int = 1  # how many groups a person is in at most
+    least: int = 1  # fewer people than that are never shown
 
     name: ClassVar[str] = "partition_selection"
 

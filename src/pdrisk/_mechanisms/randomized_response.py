@@ -20,8 +20,6 @@ from pdrisk._mechanisms.noise.entropy import Bits, Words, system_bits
 from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["RandomizedResponse"]
-
 WORD: Final = 64
 MOST_CATEGORIES: Final = 10_000
 LARGEST_EPS: Final = 40  # beyond, a true answer is given with a probability that 64 bits do not tell from 1

@@ -16,8 +16,6 @@ from pdrisk._core.universe import Universe
 from pdrisk._mechanisms.laws.laplace_sums import critical
 from pdrisk._mechanisms.laws.law import Law
 
-__all__ = ["is_total", "law_of_parts", "total", "total_interval", "total_reach"]
-
 ROUNDING = 4 / PLACES  # of a record's place and its parts
 SLACK = 1 + 2.0**-20
 
@@ -30,13 +28,8 @@ def is_total(statistic: Statistic) -> bool:
 def total(statistic: Statistic, universe: Universe, parts: FloatArray) -> NDArray[Any]:
     """The noisy number or sum: int64 where it is a whole number.
 
-    Parameters
-    ----------
-    statistic : Count or Sum
-    universe : Universe
-    parts : ndarray of float64, shape (k, G)
-        Noisy sums of the Bernstein polynomials of degree k - 1 of the records' places, from 0 to 1. They add up to 1 in
-        each record; weighted with the points that divide the bounds evenly, to its value.
+    ``parts``: shape (k, G). Noisy sums of the Bernstein polynomials of degree k - 1 of the records' places, from 0
+        to 1. They add up to 1 in each record; weighted with the points that divide the bounds evenly, to its value.
     """
     exact = np.tensordot(_weights(statistic, universe, len(parts)), parts, 1)
     return _answer(statistic, universe, np.rint(exact) if _is_whole(statistic) else exact)

@@ -26,8 +26,6 @@ from pdrisk._mechanisms.two_stage_spread import TwoStageSpread, mu_of_stages, tw
 from pdrisk._mechanisms.two_sums import TwoSums, sum_of_two
 from pdrisk.errors import ParameterError
 
-__all__ = ["TwoStage"]
-
 CENTRES = 1024  # steps between the bounds that the pilot is rounded to: not as many scales of noise as groups
 FOR_NUMBER = 0.2  # of how often an interval fails, for the number of records
 

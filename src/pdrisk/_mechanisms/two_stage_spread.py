@@ -23,8 +23,6 @@ from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
-__all__ = ["TwoStageSpread", "mu_of_stages", "two_stages"]
-
 CENTRES = 256  # steps between the bounds that the pilot's mean is rounded to
 SPREADS = 1024  # steps to one squared width that its variance is rounded to, and changes are rounded up to
 OFF = 6  # places by which the rounding of a record and of sums may move a change
@@ -40,13 +38,8 @@ def two_stages(eps: Fraction, n: int) -> tuple[Fraction, Fraction]:
 def mu_of_stages(eps: float, stages: tuple[Fraction, Fraction], sums: tuple[tuple[int, int], tuple[int, int]]) -> float:
     """The m of two stages in sequence, for a person who loses eps by both.
 
-    Parameters
-    ----------
-    eps : float
-    stages : tuple of Fraction
-        What one record loses by each.
-    sums : tuple of (int, int)
-        For each stage, how many sums it adds noise to, and how many steps one record moves them at least.
+    ``stages``: what one record loses by each.
+    ``sums``: for each stage, how many sums it adds noise to, and how many steps one record moves them at least.
     """
     parts = [
         mu_of_laplace(eps * float(stage / sum(stages)) + number * on_lattice(float(stage) / steps))

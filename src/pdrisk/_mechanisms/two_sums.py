@@ -22,8 +22,6 @@ from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_lap
 from pdrisk._mechanisms.totals import is_total, law_of_parts, total, total_interval, total_reach
 from pdrisk.errors import ParameterError
 
-__all__ = ["TwoSums", "sum_of_two"]
-
 HALVINGS = 60
 SHARES = 64  # means between the bounds of which the widest interval is looked for
 

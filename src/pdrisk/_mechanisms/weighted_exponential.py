@@ -24,8 +24,6 @@ from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
-__all__ = ["WeightedExponential", "WeightedExponentialInterval"]
-
 STEPS: Final = 2**WEIGHT_BITS  # of the largest weight
 
 

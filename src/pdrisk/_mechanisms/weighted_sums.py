@@ -34,8 +34,6 @@ from pdrisk._mechanisms.noise.sampler import WIDEST_SCALE, Sampler, discrete_lap
 from pdrisk._mechanisms.two_sums import TwoSums
 from pdrisk.errors import ParameterError
 
-__all__ = ["WeightedBernstein", "WeightedTwoSums"]
-
 ROUNDING = 2.0**-20  # of the range of answers: what rounding may move, if weights are a thousandth of W on average
 
 

@@ -21,8 +21,6 @@ from pdrisk._model.expressions.kinds import DATE, kind_within
 from pdrisk._model.query import LARGEST_WHOLE, Line
 from pdrisk.errors import ParameterError
 
-__all__ = ["answered_by", "joined"]
-
 MOMENTS = ("two_sums", "bernstein")  # mechanisms whose draw answers several statistics
 QUANTILES = "approximate_quantiles"
 CLIPPED = "clipped_sums"
@@ -39,20 +37,12 @@ def answered_by(
 ) -> Line:
     """The line with the mechanism that answers it.
 
-    Parameters
-    ----------
-    line : Line
-    mechanism : str
-        ``"auto"`` or the name of one.
-    whole : bool
-        Whether the values are declared to be whole numbers: then a sum is one, and so are the points that a quantile is
-        chosen among, unless Laplace noise is asked for.
-    joint : bool
-        Whether the line may have to share its release with others of its column: see `joined`.
-    interval : bool
-        Whether the answer must have one, even at the cost of accuracy.
-    clip : "private" or None
-        Whether values are clipped at points that a share of eps finds.
+    ``mechanism``: ``"auto"`` or the name of one.
+    ``whole``: whether the values are declared to be whole numbers: then a sum is one, and so are the points that a
+        quantile is chosen among, unless Laplace noise is asked for.
+    ``joint``: whether the line may have to share its release with others of its column: see `joined`.
+    ``interval``: whether the answer must have one, even at the cost of accuracy.
+    ``clip``: whether values are clipped at points that a share of eps finds.
     """
     joint = joint and line.column is not None
     checked_flag("interval", interval)
@@ -111,17 +101,6 @@ def joined(
 ) -> tuple[tuple[Line, ...], tuple[int, ...]]:
     """The lines of a query with the mechanisms that answer them together, and the number of each line's release.
 
-    Parameters
-    ----------
-    lines : sequence of Line
-        As `answered_by` gives them.
-    mechanism : str
-        ``"auto"``, or the name of the one that was asked for.
-    alone : collection of int
-        Lines that keep a release of their own, as they say themselves what they cost.
-
-    Notes
-    -----
     Two or more of count, sum, mean, var and std of the same records share one: by bernstein where var or std is among
     them, else by two_sums; weighted ones likewise. With the eps of two releases each answer is more accurate than alone
     with one of them, whatever the data: a number of records by 6 % (bernstein) or a quarter, a sum by no less, a mean
@@ -133,6 +112,10 @@ def joined(
     A mean and a sum of values that are clipped privately share one, and so the points that they are clipped at.
 
     Correlations of several columns share one, whose draw is about all of them.
+
+    ``lines``: as `answered_by` gives them.
+    ``mechanism``: ``"auto"``, or the name of the one that was asked for.
+    ``alone``: lines that keep a release of their own, as they say themselves what they cost.
     """
     if len(lines) == 1 and mechanism == "auto":
         return tuple(lines), (0,)

@@ -27,30 +27,6 @@ from pdrisk._model.missing_arguments import missing_argument
 from pdrisk._model.plain import are_dates, days_between, float_of, plain_key, plain_number, plain_value
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = [
-    "MODE",
-    "MOST_STATISTICS",
-    "OF_TWO_COLUMNS",
-    "SAME",
-    "STATISTICS",
-    "as_written",
-    "asked_epsilon",
-    "check_step",
-    "checked_flag",
-    "checked_mechanism",
-    "checked_number",
-    "checked_probability",
-    "checked_success",
-    "data_dependent",
-    "epsilon",
-    "of_numbers",
-    "one_wave",
-    "statistic",
-    "statistic_of_two",
-    "statistics",
-    "universe",
-]
-
 STATISTICS: Final = ("count", "sum", "mean", "median", "quantile", "min", "max", "var", "std", "nunique", "proportion")
 OF_TWO_COLUMNS: Final = ("corr", "cov", "slope")
 LACKS_EPS: Final = "eps=, the privacy loss to spend, usually 0.1 to 2, or risk="
@@ -80,19 +56,9 @@ _NO_BOUNDS = 'bounds must be a pair (lo, hi) of numbers or the word "column", bu
 def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fraction:
     """The privacy loss asked for, exactly as written: ``0.1`` is a tenth.
 
-    Parameters
-    ----------
-    eps : int, float, Decimal or Fraction, optional
-        Finite and above 0.
-    risk : float, optional
-        Highest worst-case risk, in (0, 1) and above the prior; exactly one of ``eps`` and ``risk`` is given.
-    prior : float, optional
-        What the attacker believes before, for ``risk``; 1/2 by default.
-
-    Raises
-    ------
-    ParameterError
-        With what was given and what may be.
+    ``eps``: finite and above 0.
+    ``risk``: highest worst-case risk, in (0, 1) and above the prior; exactly one of ``eps`` and ``risk`` is given.
+    ``prior``: what the attacker believes before, for ``risk``; 1/2 by default.
     """
     if (eps is None) == (risk is None):
         both = "not both" if eps is not None else "neither was given"
@@ -137,13 +103,7 @@ def asked_epsilon(eps: object, risk: object, prior: object, success: object) -> 
 
 
 def checked_success(value: object) -> Fraction:
-    """How often the best attacker with a coin's prior may be right, exactly as written.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If it is no number above 1/2 and below 1.
-    """
+    """How often the best attacker with a coin's prior may be right, exactly as written."""
     plain = plain_number("success", value)
     number = float_of("success", plain)
     if not 0.5 < number < 1:
@@ -155,13 +115,7 @@ def checked_success(value: object) -> Fraction:
 
 
 def as_written(name: str, plain: Fraction | Decimal | float) -> Fraction:
-    """A finite number exactly as it is written, unless that is too long.
-
-    Raises
-    ------
-    ParameterError
-        If it has more digits than anybody writes.
-    """
+    """A finite number exactly as it is written, unless that is too long."""
     if _bits(plain) > MOST_BITS:
         raise ParameterError(f"{name} has more than a thousand digits: round it.")
     return plain if isinstance(plain, Fraction) else Fraction(str(plain))
@@ -240,10 +194,7 @@ def universe(bounds: object, *, dates: bool = False) -> Universe:
 def statistic(spec: object) -> Statistic:
     """A statistic from its name, with its parameter if it has one, or from a pair of name and parameters.
 
-    Parameters
-    ----------
-    spec : str or (str, dict)
-        As in ``"mean"``, ``"quantile(0.9)"``, ``"var(ddof=0)"``, ``("quantile", {"q": 0.9})``.
+    ``spec``: as in ``"mean"``, ``"quantile(0.9)"``, ``"var(ddof=0)"``, ``("quantile", {"q": 0.9})``.
     """
     if isinstance(spec, Statistic):
         return spec

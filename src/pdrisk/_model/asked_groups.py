@@ -8,27 +8,18 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, overload
 
-__all__ = ["Groups", "SingleKeys", "Source", "values_at"]
-
 Source = Literal["given", "declared", "where", "data", "categories", "private"]
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Disjoint groups and the public list of their keys, in the order of the answer.
-
-    Attributes
-    ----------
-    columns : tuple of hashable
-    keys : sequence of tuple, or None
-        One value for each column, None for missing; None altogether: taken from the data.
-    keys_from : {"given", "declared", "data", "categories", "private"}
-        ``"categories"``: those of the columns, which are a code book by the caller's word. ``"private"``: those that
-        `Query.selection` shows of the data's.
-    """
+    """Disjoint groups and the public list of their keys, in the order of the answer."""
 
     columns: tuple[Hashable, ...]
+    # one value for each column, None for missing; None altogether: taken from the data
     keys: Sequence[tuple[Hashable, ...]] | None
+    # {"given", "declared", "data", "categories", "private"}; ``"categories"``: those of the columns, which are
+    # a code book by the caller's word. ``"private"``: those that `Query.selection` shows of the data's.
     keys_from: Source
 
     @property

@@ -11,20 +11,11 @@ from pdrisk._model.margins import ALL, MOST_COLUMNS, Grid, MarginsAsked
 from pdrisk._model.query import Line, Query
 from pdrisk.errors import ParameterError
 
-__all__ = ["can_have_margins", "with_margins"]
-
 COUNTS = (Count, Histogram)
 
 
 def with_margins(query: Query, asked: MarginsAsked) -> Query:
-    """The query with the margins that a caller asks for, or as it is.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If its groups are not all combinations of public keys, if statistics of their union are no sums of theirs, or
-        if the options are wrong; see `MarginsAsked.judged`.
-    """
+    """The query with the margins that a caller asks for, or as it is."""
     if not asked.named:
         return query
     bins = _bins(query)

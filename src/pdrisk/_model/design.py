@@ -15,8 +15,6 @@ from pdrisk._model.expressions.columns import check_column
 from pdrisk._model.plain import float_of
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Design", "checked_design"]
-
 MOST_UNITS: Final = 10**12
 MOST_STRATA: Final = 1000
 FEWEST_BY_STRATUM: Final = 10  # units, with fewer of which in a stratum noise would drown what strata explain
@@ -149,13 +147,7 @@ class Design:
 
 
 def checked_design(design: object, frame: Callable[[], pd.DataFrame]) -> Design | None:
-    """The design of a Dataset, if its columns are there.
-
-    Raises
-    ------
-    ColumnTypeError, UnknownColumnError
-        If it is no Design, or names other columns.
-    """
+    """The design of a Dataset, if its columns are there."""
     if design is None:
         return None
     if not isinstance(design, Design):

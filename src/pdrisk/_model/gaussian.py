@@ -20,8 +20,6 @@ from pdrisk._model.query import Line, Query
 from pdrisk._model.unit import Unit, checked_count
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["mu", "success_of"]
-
 LARGEST: Final = 1e100  # whose square a float holds
 
 

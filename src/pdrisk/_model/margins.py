@@ -19,8 +19,6 @@ from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk._model.plain import float_of, plain_number
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["ALL", "MOST_COLUMNS", "MOST_WHOLE", "NO_MARGINS", "Grid", "Margins", "MarginsAsked", "checked_tables"]
-
 ALL: Final = "(all)"
 """Label of a margin, in the place of a key: all groups of that column together."""
 
@@ -31,17 +29,10 @@ ALLOTMENTS: Final = ("cells", "even")
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Groups that are all combinations of the keys of some columns.
-
-    Attributes
-    ----------
-    columns : tuple of hashable
-    levels : tuple of tuple
-        The keys of each column, in the order in which they are listed first.
-    """
+    """Groups that are all combinations of the keys of some columns."""
 
     columns: tuple[Hashable, ...]
-    levels: tuple[tuple[Hashable, ...], ...]
+    levels: tuple[tuple[Hashable, ...], ...]  # the keys of each column, in the order in which they are listed first
 
     @classmethod
     def of(cls, columns: tuple[Hashable, ...], keys: Sequence[tuple[Hashable, ...]]) -> Grid | None:
@@ -76,25 +67,13 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """Tables that are published together: the cells of a grid and some of its margins.
-
-    Attributes
-    ----------
-    grid : Grid
-    tables : tuple of sets of axes
-        What is published, the cells first.
-    shares : tuple of (set of axes, Fraction)
-        What is measured, and the share of eps of each; they add up to 1.
-    whole : bool
-        Whether numbers of records are shown as whole numbers that are not negative.
-    divisor : set of axes, or None
-        Of the margin of which cells are shown as shares; None where they are shown themselves.
-    """
+    """Tables that are published together: the cells of a grid and some of its margins."""
 
     grid: Grid
-    tables: tuple[Axes, ...]
-    shares: tuple[tuple[Axes, Fraction], ...]
-    whole: bool = True
+    tables: tuple[Axes, ...]  # what is published, the cells first
+    shares: tuple[tuple[Axes, Fraction], ...]  # what is measured, and the share of eps of each; they add up to 1
+    whole: bool = True  # whether numbers of records are shown as whole numbers that are not negative
+    # of the margin of which cells are shown as shares; None where they are shown themselves
     divisor: Axes | None = None
 
     @property
@@ -109,10 +88,7 @@ class Margins:
     def label_places(self, keys: Sequence[tuple[Hashable, ...]]) -> list[IntArray]:
         """For each column which listed group has the label of each published number; -1 for all together.
 
-        Parameters
-        ----------
-        keys : sequence of tuple
-            The listed groups, whose numbers come first, in their order.
+        ``keys``: the listed groups, whose numbers come first, in their order.
         """
         codes = np.unravel_index(self.grid.places(keys), self.grid.sizes)
         found = []
@@ -130,23 +106,12 @@ class Margins:
 
 @dataclass(frozen=True, slots=True)
 class MarginsAsked:
-    """Margins as a caller writes them.
+    """Margins as a caller writes them."""
 
-    Attributes
-    ----------
-    margins : bool, or list of lists of columns
-        True for all.
-    allot : None, "cells", "even" or dict from columns to share
-    whole : bool or None
-        None: whole numbers of records.
-    normalize : None, "all" or True, column or list of columns
-        Shares of what: of all, or of all that is in one group of these columns.
-    """
-
-    margins: Any = False
+    margins: Any = False  # True for all
     allot: Any = None
-    whole: Any = None
-    normalize: Any = None
+    whole: Any = None  # None: whole numbers of records
+    normalize: Any = None  # shares of what: of all, or of all that is in one group of these columns
 
     @property
     def named(self) -> str:
@@ -161,16 +126,7 @@ class MarginsAsked:
     def judged(self, grid: Grid, *, of_counts: bool) -> Margins | None:
         """The margins that these options mean; None without any.
 
-        Parameters
-        ----------
-        grid : Grid
-        of_counts : bool
-            Whether numbers of records are asked for.
-
-        Raises
-        ------
-        ColumnTypeError, ParameterError
-            If a table is not one of the grid, shares are not 1 together, or the cells have none.
+        ``of_counts``: whether numbers of records are asked for.
         """
         self._check_whole(of_counts)
         divisor = None if self.normalize is None else _divisor(grid, self.normalize)

@@ -7,8 +7,6 @@ from typing import Any
 
 from pdrisk.errors import ParameterError
 
-__all__ = ["all_given", "missing_argument"]
-
 
 def missing_argument(message: str, lacks: str) -> ParameterError:
     """The error for a missing argument; ``lacks`` names it in a list of several."""
@@ -18,13 +16,7 @@ def missing_argument(message: str, lacks: str) -> ParameterError:
 
 
 def all_given(*checks: Callable[[], Any]) -> list[Any]:
-    """Results of all checks of a request; missing arguments are collected into one error.
-
-    Raises
-    ------
-    ParameterError
-        That of the first check; if arguments are missing, the one error that names all of them.
-    """
+    """Results of all checks of a request; missing arguments are collected into one error."""
     results, lacking = [], list[ParameterError]()
     for check in checks:
         try:

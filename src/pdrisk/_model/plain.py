@@ -22,21 +22,6 @@ from pdrisk._guard import guarded
 from pdrisk._model.expressions.kinds import DATE, TIME, kind_of_value
 from pdrisk.errors import ColumnTypeError, ParameterError, PdriskError, QueryFailedError
 
-__all__ = [
-    "ISO",
-    "are_dates",
-    "check_encodable",
-    "days_between",
-    "float_of",
-    "from_json",
-    "json_value",
-    "plain_key",
-    "plain_keys",
-    "plain_label",
-    "plain_number",
-    "plain_value",
-]
-
 #: Dates and times as text.
 ISO: Final = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?", re.ASCII)
 MIDNIGHT: Final = datetime.time()
@@ -46,13 +31,7 @@ _UNFIT = (TypeError, ValueError, ArithmeticError, RecursionError)
 
 
 def plain_key(value: Any, what: str = "a key") -> Hashable:
-    """A group key or missing code in a form that compares by equality; every kind of missing becomes None.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it is not a single value that pandas can hold.
-    """
+    """A group key or missing code in a form that compares by equality; every kind of missing becomes None."""
     if type(value) is str or (type(value) is int and -LARGEST < value < LARGEST):
         return value
     try:
@@ -76,13 +55,7 @@ def plain_keys(values: Sequence[Any]) -> list[Hashable]:
 
 
 def plain_value(value: Any, what: str) -> Hashable:
-    """A label, key or code that a file can hold: text, number, truth value, date, or a tuple of these.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it is of another kind.
-    """
+    """A label, key or code that a file can hold: text, number, truth value, date, or a tuple of these."""
     try:
         found = _unwrapped(value)
         if isinstance(found, tuple):
@@ -150,11 +123,6 @@ def plain_number(name: str, value: Any) -> Fraction | Decimal | float:
     """A number of Python's own types, exactly as it is written.
 
     It is read once: what a class of its own makes of itself the next time does not count.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it is no number, or cannot be read.
     """
     kind = type(value)  # not isinstance: an object may say that it is of another class
     if kind is float:
@@ -179,13 +147,7 @@ def plain_number(name: str, value: Any) -> Fraction | Decimal | float:
 
 
 def float_of(name: str, value: object) -> float:
-    """A number as a float, where its last digits do not matter.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If it is no number, or none that fits a float.
-    """
+    """A number as a float, where its last digits do not matter."""
     if type(value) is float:
         return value
     if type(value) is not int and (
@@ -205,13 +167,7 @@ def _no_number(name: str, value: object) -> ColumnTypeError:
 
 
 def check_encodable(what: str, values: Collection[object]) -> None:
-    """Refuse a text with half of a surrogate pair, which neither Arrow nor a database holds.
-
-    Raises
-    ------
-    ParameterError
-        If one of the values is such a text; others are not looked at.
-    """
+    """Refuse a text with half of a surrogate pair, which neither Arrow nor a database holds."""
     if not any(issubclass(kind, str) for kind in set(map(type, values))):
         return
     try:
@@ -240,13 +196,7 @@ def stamp_of(end: Any) -> datetime.datetime | None:
 
 
 def days_between(ends: Sequence[Any]) -> Days:
-    """Bounds of dates: two dates, times or texts like 2020-01-31.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If one is no date of the years 1 to 9999, has a time zone, or the first one is not before the second.
-    """
+    """Bounds of dates: two dates, times or texts like 2020-01-31."""
     stamps = []
     for name, end in zip(("lo", "hi"), ends, strict=True):
         if not are_dates([end]) or pd.isna(end):

@@ -29,8 +29,6 @@ from pdrisk._model.unit import Unit
 from pdrisk._printing import printable
 from pdrisk.errors import ParameterError
 
-__all__ = ["LARGEST_WHOLE", "Line", "Query", "eps_for", "written"]
-
 LARGEST_WHOLE: Final = 2**31  # of a whole sum's records: then those of 2**31 people are exact in 64 bits
 UNIT: Final = Universe(0.0, 1.0)  # where bounds come from the data and are not known yet
 
@@ -84,71 +82,47 @@ class Line:
 
 @dataclass(frozen=True)
 class Query:
-    """An immutable request.
-
-    Attributes
-    ----------
-    shares : tuple of Fraction
-        What each release may spend; the groups of one release cost it once. Empty for what is only looked at.
-    missing : dict from column to codes
-        Values that stand for a missing answer, of every column it reads.
-    reads : tuple of hashable
-        The columns it looks at, as far as that is known; of derived ones those that they are made of.
-    derived : tuple of Derived
-        The columns it looks at that are computed row by row.
-    source, condition : str or None
-        What it reads in SQL, and the filter that is part of that.
-    times : int
-        How often it is paid: for groups that nobody knows to be disjoint.
-    is_opaque : bool
-        Whether nothing else is known of it: not the columns it reads, nor whether it has a filter or groups.
-    trusted : bool
-        Whether a value that the caller computed is in a filter of ``condition``, a group or an argument.
-    said : str or None
-        All that decides the answer and stands nowhere else here, in one spelling, by which ledgers remember answers;
-        None where only the caller knows.
-    places : tuple of int or None
-        Where the columns stand that it reads, if the data have other names for them than ``reads``.
-    unit : Unit
-        Who is protected, and how the rows of one person count.
-    releases : tuple of int
-        The release that answers each line, numbered from 0 in the order of their first lines. Several lines may share
-        one, which is drawn and paid once: their mechanisms differ in nothing but the statistic. Each line has its own
-        unless said otherwise.
-    selection : PartitionSelection or None
-        What shows groups, by their numbers of people, where keys are private; paid beside the releases.
-    has_facts : bool
-        Whether curators may want sensitivities and risks in these data: else an engine may leave out of a summary what
-        no noise is added to.
-    margins : Margins or None
-        Tables that are published in the place of one number for each group, each measured with a part of the share of
-        every release. Engines read the groups alone.
-    sums_cells : bool
-        Whether what is shown is computed of all groups together, so that none may be withheld or rounded.
-    bins_clamp : bool or None
-        If the last column of its groups are bins of another one: whether values beyond count in the outer ones.
-    """
+    """An immutable request."""
 
     lines: tuple[Line, ...]
+    # What each release may spend; the groups of one release cost it once. Empty for what is only looked at.
     shares: tuple[Fraction, ...]
     where: RowwiseFilter | None = None
     groups: Groups | None = None
+    # values that stand for a missing answer, of every column it reads
     missing: Mapping[Any, tuple[Hashable, ...]] = field(default_factory=dict)
+    # the columns it looks at, as far as that is known; of derived ones those that they are made of
     reads: tuple[Hashable, ...] = ()
-    derived: tuple[Derived, ...] = ()
+    derived: tuple[Derived, ...] = ()  # the columns it looks at that are computed row by row
+    # `source`, `condition`: what it reads in SQL, and the filter that is part of that
     source: str | None = None
     condition: str | None = None
-    times: int = 1
+    times: int = 1  # how often it is paid: for groups that nobody knows to be disjoint
+    # whether nothing else is known of it: not the columns it reads, nor whether it has a filter or groups
     is_opaque: bool = False
+    # whether a value that the caller computed is in a filter of ``condition``, a group or an argument
     trusted: bool = False
+    # all that decides the answer and stands nowhere else here, in one spelling, by which ledgers remember
+    # answers; None where only the caller knows
     said: str | None = None
+    # where the columns stand that it reads, if the data have other names for them than ``reads``
     places: tuple[int, ...] | None = None
+    # The release that answers each line, numbered from 0 in the order of their first lines. Several lines may
+    # share one, which is drawn and paid once: their mechanisms differ in nothing but the statistic. Each line
+    # has its own unless said otherwise.
     releases: tuple[int, ...] = ()
-    unit: Unit = field(default_factory=Unit)
+    unit: Unit = field(default_factory=Unit)  # who is protected, and how the rows of one person count
+    # what shows groups, by their numbers of people, where keys are private; paid beside the releases
     selection: PartitionSelection | None = None
+    # whether curators may want sensitivities and risks in these data: else an engine may leave out of a summary
+    # what no noise is added to
     has_facts: bool = True
+    # Tables that are published in the place of one number for each group, each measured with a part of the
+    # share of every release. Engines read the groups alone.
     margins: Margins | None = None
+    # whether what is shown is computed of all groups together, so that none may be withheld or rounded
     sums_cells: bool = field(default=False, repr=False)
+    # if the last column of its groups are bins of another one: whether values beyond count in the outer ones
     bins_clamp: bool | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -297,16 +271,7 @@ def _mu2_of_draw(mechanism: Mechanism, weight: Fraction, groups: int, apart: boo
 def eps_for(success: object, queries: Sequence[Query]) -> Fraction:
     """The eps of a whole call at which the best attacker is right this often at most, by all its answers together.
 
-    Parameters
-    ----------
-    success : float
-    queries : sequence of Query
-        All of the call, as they are at eps 1; what they cost rises in proportion to it.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If that is no success, or one that delta reaches alone.
+    ``queries``: all of the call, as they are at eps 1; what they cost rises in proportion to it.
     """
     highest, delta = checked_success(success), sum((query.delta for query in queries), Fraction(0))
     if (highest - delta) * 2 <= 1 - delta:

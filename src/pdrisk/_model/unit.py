@@ -29,20 +29,6 @@ from pdrisk._model.unit_label import checked_label, name_of_people
 from pdrisk._model.waves import Waves
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = [
-    "ONE",
-    "ONE_RECORD",
-    "People",
-    "Unit",
-    "checked_columns",
-    "checked_count",
-    "checked_rows",
-    "checked_way",
-    "judged_people",
-    "judged_unit",
-    "same_people",
-]
-
 Secret = Callable[[], bytes]
 ONE_RECORD: Final = "record (one per person assumed)"
 ONE: Final = "one"
@@ -62,33 +48,19 @@ def of_this_process() -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Declaration of who a person is, as a Dataset keeps it.
+    """Declaration of who a person is, as a Dataset keeps it."""
 
-    Attributes
-    ----------
-    columns : tuple of hashable
-        Which say together who a person is; of several, one combination is what is protected, as a person's day.
-    per_person : str or None
-        ``"one"`` or one of `PER_PERSON`, for all questions that say nothing else.
-    constant : tuple of hashable
-        Columns that do not differ within a person.
-    secret : callable
-        Gives the bytes by which rows of a person are chosen.
-    rows : int or None
-        How many rows of a person a join has at most, for all questions that say nothing else; None if nobody knows.
-    joined_on : tuple of hashable
-        The columns on which the rows of several tables were joined; none of one table.
-    unit_label : str or None
-        What texts call one of them, as "household"; without, the names of the columns.
-    """
-
+    # which say together who a person is; of several, one combination is what is protected, as a person's day
     columns: tuple[Hashable, ...] = ()
-    per_person: str | None = None
-    constant: tuple[Hashable, ...] = ()
-    secret: Secret = field(default=of_this_process, repr=False)
+    per_person: str | None = None  # ``"one"`` or one of `PER_PERSON`, for all questions that say nothing else
+    constant: tuple[Hashable, ...] = ()  # columns that do not differ within a person
+    secret: Secret = field(default=of_this_process, repr=False)  # gives the bytes by which rows of a person are chosen
+    # how many rows of a person a join has at most, for all questions that say nothing else; None if nobody
+    # knows
     rows: int | None = None
+    # the columns on which the rows of several tables were joined; none of one table
     joined_on: tuple[Hashable, ...] = ()
-    unit_label: str | None = None
+    unit_label: str | None = None  # what texts call one of them, as "household"; without, the names of the columns
 
     @property
     def label(self) -> Hashable | None:
@@ -98,41 +70,22 @@ class People:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Privacy unit of one query.
+    """Privacy unit of one query."""
 
-    Attributes
-    ----------
-    person : tuple of hashable
-        The columns that say who a person is; none where one record a person is assumed.
-    per_person : str or None
-        What the rows of a person become, one of `PER_PERSON`, in each group; with ``waves`` the change in words.
-    rows : int
-        How many rows of a person count, in each group; 1 where they become one number.
-    groups : int
-        In how many groups a person counts at most.
-    overall : bool
-        Whether ``rows`` is the number in all groups together, not in each.
-    leaves_out : tuple of {"rows", "groups", "waves"}
-        What may be left out of people who have more of them, or of people who are not in both waves.
-    of_rows : bool
-        Whether one row is protected, not a person: by the caller's word, and said everywhere.
-    unit_label : str or None
-        As that of `People`.
-    waves : Waves or None
-        Between which the number of a person changes, where that is what her rows become.
-    of_clusters : bool
-        Whether ``person`` is a sampling unit of several people instead, of which one record is protected.
-    """
-
-    person: tuple[Hashable, ...] = ()
+    person: tuple[Hashable, ...] = ()  # the columns that say who a person is; none where one record a person is assumed
+    # what the rows of a person become, one of `PER_PERSON`, in each group; with ``waves`` the change in words
     per_person: str | None = None
-    rows: int = 1
-    groups: int = 1
+    rows: int = 1  # how many rows of a person count, in each group; 1 where they become one number
+    groups: int = 1  # in how many groups a person counts at most
+    # whether ``rows`` is the number in all groups together, not in each
     overall: bool = field(default=False, repr=False)  # ledgers remember texts of plans as they were before
+    # what may be left out of people who have more of them, or of people who are not in both waves
     leaves_out: tuple[str, ...] = field(default=(), repr=False)
-    of_rows: bool = False
-    unit_label: str | None = field(default=None, compare=False, repr=False)
+    of_rows: bool = False  # whether one row is protected, not a person: by the caller's word, and said everywhere
+    unit_label: str | None = field(default=None, compare=False, repr=False)  # as that of `People`
+    # between which the number of a person changes, where that is what her rows become
     waves: Waves | None = field(default=None, repr=False)
+    # whether ``person`` is a sampling unit of several people instead, of which one record is protected
     of_clusters: bool = field(default=False, repr=False)
 
     @property
@@ -159,11 +112,8 @@ class Unit:
     def largest_change(self, by_rows: Callable[[int], Fraction]) -> Fraction:
         """Largest change by a person in all groups together.
 
-        Parameters
-        ----------
-        by_rows : callable
-            The largest change of one group by so many records: concave and 0 at 0, so that of all ways in which a
-            person's records may lie in groups, the most even one changes most.
+        ``by_rows``: the largest change of one group by so many records: concave and 0 at 0, so that of all ways in
+            which a person's records may lie in groups, the most even one changes most.
         """
         few, more = divmod(self.weight, self.groups)
         change = (self.groups - more) * by_rows(few)
@@ -206,13 +156,7 @@ def label_of(columns: tuple[Hashable, ...]) -> Hashable | None:
 
 
 def checked_columns(name: str, columns: object) -> tuple[Hashable, ...]:
-    """One column, or a list of them, as a tuple; whether they exist is for the caller to say.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If it is something else, or one stands twice.
-    """
+    """One column, or a list of them, as a tuple; whether they exist is for the caller to say."""
     if columns is None or (isinstance(columns, list) and not columns):
         return ()
     listed: Sequence[object] = [columns]
@@ -228,13 +172,7 @@ def checked_columns(name: str, columns: object) -> tuple[Hashable, ...]:
 
 
 def judged_people(person: object, per_person: object, constant: object, unit_label: object = None) -> People:
-    """Who a person is, as it is declared; nobody known without ``person``.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If it cannot be understood.
-    """
+    """Who a person is, as it is declared; nobody known without ``person``."""
     columns, same, way, label = (
         checked_columns("person", person),
         checked_columns("constant", constant),
@@ -262,26 +200,13 @@ def judged_unit(
 ) -> Unit:
     """The unit of a query, from what is declared and what the question says.
 
-    Parameters
-    ----------
-    people : People
-    statistics : iterable of (Statistic, columns)
-        What is asked, each with the columns that it reads; in SQL without them where it goes by rows.
-    by : sequence of hashable
-        The columns of its groups.
-    per_person, rows, groups, unit
-        As the caller wrote them.
-    counts_rows : bool
-        Whether a count is one of rows, as in SQL, unless it is of the columns that say who a person is.
-    listed : int or None
-        How many groups are listed; None if that is not known.
-    observed : bool
-        Whether the groups that occur are shown.
-
-    Raises
-    ------
-    ParameterError, ColumnTypeError
-        If several rows a person have no meaning yet, with all that could be written; or if something contradicts.
+    ``statistics``: what is asked, each with the columns that it reads; in SQL without them where it goes by rows.
+    ``by``: the columns of its groups.
+    ``per_person, rows, groups, unit``: as the caller wrote them.
+    ``counts_rows``: whether a count is one of rows, as in SQL, unless it is of the columns that say who a person
+        is.
+    ``listed``: how many groups are listed; None if that is not known.
+    ``observed``: whether the groups that occur are shown.
     """
     given = {"per_person": per_person, "rows": rows, "groups": groups, "unit": unit}
     said = [name for name, value in given.items() if value is not None]

@@ -13,19 +13,6 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from pdrisk._model.unit import People, Unit
 
-__all__ = [
-    "Computed",
-    "bounds_per_person",
-    "constant_of_nobody",
-    "different_units",
-    "in_several_groups",
-    "not_of_dataset",
-    "people_as_groups",
-    "row_of_one_table",
-    "too_many_rows",
-    "undecided",
-]
-
 
 def bounds_per_person(said: str | None, unit: Unit) -> ParameterError:
     """The error for declared bounds of rows where a person's rows become one number."""

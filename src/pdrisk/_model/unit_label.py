@@ -8,19 +8,11 @@ from typing import Final
 from pdrisk._printing import printable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["checked_label", "label_of_nobody", "name_of_people"]
-
 LONGEST: Final = 60  # characters
 
 
 def checked_label(unit_label: object) -> str | None:
-    """What texts call a person, as one line of text; None if it is not said.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If it is something else.
-    """
+    """What texts call a person, as one line of text; None if it is not said."""
     if unit_label is None:
         return None
     if not isinstance(unit_label, str):

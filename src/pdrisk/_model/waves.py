@@ -12,25 +12,14 @@ from pdrisk._model.expressions.nodes import Node
 if TYPE_CHECKING:
     from pdrisk._model.rowwise import RowwiseFilter
 
-__all__ = ["Waves"]
-
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """Two waves of a panel: a person becomes one number, the later one less the earlier, if it is known in both.
+    """Two waves of a panel: a person becomes one number, the later one less the earlier, if it is known in both."""
 
-    Attributes
-    ----------
-    conditions : (RowwiseFilter, RowwiseFilter)
-        Which rows are of the earlier and of the later wave.
-    way : str
-        What several rows of a person in one wave become: ``"one"`` of them, or a number of them.
-    universe : Universe or None
-        Range of the numbers of rows, by which sums of them are rounded; None where nothing is added up.
-    """
-
-    conditions: tuple[RowwiseFilter, RowwiseFilter]
-    way: str
+    conditions: tuple[RowwiseFilter, RowwiseFilter]  # which rows are of the earlier and of the later wave
+    way: str  # what several rows of a person in one wave become: ``"one"`` of them, or a number of them
+    # range of the numbers of rows, by which sums of them are rounded; None where nothing is added up
     universe: Universe | None = None
 
     @property

@@ -15,25 +15,9 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from pdrisk._model.query import Line
 
-__all__ = [
-    "check_weighing",
-    "interval_of_weights",
-    "is_unchanged_by_weights",
-    "no_option",
-    "no_weighted",
-    "no_weights_of_people",
-    "takes_no_weights",
-]
-
 
 def interval_of_weights(name: Hashable, declared: Universe) -> Universe:
-    """What weights lie between: from 0, whatever the least declared one is, to the largest.
-
-    Raises
-    ------
-    ParameterError
-        If some may be negative.
-    """
+    """What weights lie between: from 0, whatever the least declared one is, to the largest."""
     if declared.lo < 0:
         raise ParameterError(
             f"weights cannot be negative, and the bounds of {name!r} begin at {declared.lo:.12g}: declare (0, W), with "
@@ -63,10 +47,6 @@ def check_weighing(lines: Sequence[Line], way: str | None, *, quotients: bool) -
     """Refuse weighted statistics where several rows of a person become a number that is no weight.
 
     With ``quotients``, which were written as such, any number that they become.
-
-    Raises
-    ------
-    ParameterError
     """
     if way is None or (way == "mean" and not quotients):
         return

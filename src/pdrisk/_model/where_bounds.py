@@ -19,8 +19,6 @@ from pdrisk._core.universe import Universe
 from pdrisk._model.expressions.nodes import MIRRORED, ORDERINGS, Column, Constant, Node, Operation
 from pdrisk.errors import ParameterError
 
-__all__ = ["Comparison", "comparisons_of", "listed_ends", "narrowed"]
-
 Comparison = tuple[str, Any]  # "<", "<=", ">" or ">=", and the constant on its right
 
 
@@ -29,22 +27,14 @@ def narrowed(
 ) -> tuple[float, float]:
     """Interval of the values in ``[lo, hi]`` for which all comparisons hold.
 
-    Parameters
-    ----------
-    lo, hi : float
-        What is declared; infinite where nothing is.
-    comparisons : iterable of (str, constant)
-        Those with other constants than finite numbers are passed over.
-    whole : bool
-        Whether all values are whole numbers, by their type or by declaration: below 65 then means 64 or less.
-    single : bool
-        Whether values are floats of single precision, which are compared with the constant rounded to such a float.
-
-    Returns
-    -------
-    tuple of float
-        ``(lo, hi)`` itself if no bounds could be made of the intersection: it is empty, too narrow for floats, or one
-        value where something else is declared.
+    ``lo, hi``: what is declared; infinite where nothing is.
+    ``comparisons``: those with other constants than finite numbers are passed over.
+    ``whole``: whether all values are whole numbers, by their type or by declaration: below 65 then means 64 or
+        less.
+    ``single``: whether values are floats of single precision, which are compared with the constant rounded to such
+        a float.
+    Returns: ``(lo, hi)`` itself if no bounds could be made of the intersection: it is empty, too narrow for floats,
+        or one value where something else is declared.
     """
     low, high = lo, hi
     for symbol, value in comparisons:

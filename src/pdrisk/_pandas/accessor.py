@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 else:
     coins = later("pdrisk._pandas.randomized_response")
 
-__all__ = ["FrameAccessor", "SeriesAccessor"]
-
 
 @own_errors_of
 class FrameAccessor(Suggestions):

@@ -23,8 +23,6 @@ from pdrisk._printing import printable
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.errors import ParameterError
 
-__all__ = ["RandomizedAnswers", "randomized"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RandomizedAnswers:

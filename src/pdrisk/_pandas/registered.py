@@ -8,8 +8,6 @@ import pandas as pd
 
 from pdrisk._imported import imported
 
-__all__ = ["register"]
-
 NAME = "dprisk"
 
 

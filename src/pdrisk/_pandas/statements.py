@@ -24,8 +24,6 @@ from pdrisk.engines.sql.servers.sql_table import SQLTable, TableEngine
 from pdrisk.engines.sql.servers.warehouses import Warehouse
 from pdrisk.errors import ParameterError
 
-__all__ = ["asked_of", "statements"]
-
 OF_ANSWERS: Final = ("ledger", "fresh")  # options that only an answer has
 NEVER_RUN: Final = (
     "/* pdrisk for {}: text only, never run. A grammar has parsed such statements; nobody has shown that this engine "

@@ -31,8 +31,6 @@ from pdrisk._printing import preformatted, printable
 from pdrisk.engines.numpy.bins import SIZES, SMALLEST
 from pdrisk.errors import BoundsNotFoundError, ParameterError
 
-__all__ = ["SuggestedBounds", "ends", "suggested"]
-
 # How often noise alone may make an end: once in a hundred suggestions. Shared by the seven ways in which it can.
 FIRST = 0.002  # that a size nobody has is taken for the most frequent one
 OTHER = 0.002  # the same on the other side of zero, where sizes near the first one are believed more easily
@@ -131,16 +129,8 @@ def suggested(frame: pd.DataFrame, column: Hashable, request: Request, asker: As
 def ends(counts: FloatArray, eps: float) -> tuple[float, float] | None:
     """The range that noisy counts of sizes show, None if they show none.
 
-    Parameters
-    ----------
-    counts : ndarray of float64, shape (2 SIZES + 1,)
-        In the order of `size_counts`, each with Laplace noise of scale 1 / eps.
-    eps : float
-
-    Returns
-    -------
-    (lo, hi) or None
-        Powers of two, negative ones, or 0.
+    ``counts``: shape (2 SIZES + 1,). In the order of `size_counts`, each with Laplace noise of scale 1 / eps.
+    Returns: powers of two, negative ones, or 0.
     """
     sides = {"negative": counts[:SIZES][::-1], "positive": counts[SIZES + 1 :]}
     zero = bool(counts[SIZES] > _threshold(ZERO, eps))

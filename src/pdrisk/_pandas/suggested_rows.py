@@ -22,8 +22,6 @@ from pdrisk._pandas.requests.people_options import people_of
 from pdrisk._printing import DisplayedText
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["SuggestedRows", "suggested_rows"]
-
 
 class SuggestedRows(int):
     """Number of rows per person that `suggest_rows` found: an int, fit for ``rows=``.

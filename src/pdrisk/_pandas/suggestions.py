@@ -12,8 +12,6 @@ from pdrisk._pandas.suggested_bounds import SuggestedBounds, suggested
 from pdrisk._pandas.suggested_rows import SuggestedRows, suggested_rows
 from pdrisk._pandas.surveys.survey_statistics import SurveyStatistics
 
-__all__ = ["Suggestions"]
-
 
 @own_errors_of
 class Suggestions(SurveyStatistics):

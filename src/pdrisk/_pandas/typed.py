@@ -10,8 +10,6 @@ from pdrisk._core.foreign import own_errors
 from pdrisk._pandas.accessor import FrameAccessor, SeriesAccessor
 from pdrisk.errors import ColumnTypeError
 
-__all__ = ["accessor"]
-
 
 @overload
 def accessor(data: pd.DataFrame) -> FrameAccessor: ...

@@ -15,29 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "COLOURS",
-    "DASHES",
-    "DOTTED",
-    "EDGE",
-    "INK",
-    "LINE",
-    "MARKERS",
-    "PALE",
-    "SIZE",
-    "WIDTH",
-    "WORDS",
-    "apart",
-    "canvas",
-    "few_ticks",
-    "legible",
-    "lines_of",
-    "shortened",
-    "styled",
-    "tick_label",
-    "under",
-]
-
 WIDTH: Final = 3.4  # inches: a column
 SIZE: Final = 8  # points
 LINE: Final = 0.135  # inches, from one line of text to the next
@@ -59,16 +36,7 @@ def canvas(height: float, title: str = "") -> Figure:
 
     matplotlib's constrained layout gives every text its room, and the axes what is left.
 
-    Parameters
-    ----------
-    height : float
-        In inches.
-    title : str
-
-    Raises
-    ------
-    ParameterError
-        If matplotlib is not installed.
+    ``height``: in inches.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg

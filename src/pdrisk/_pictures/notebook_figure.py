@@ -8,8 +8,6 @@ from typing import cast
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-__all__ = ["NotebookAxes", "NotebookFigure"]
-
 
 class NotebookFigure(Figure):
     """A figure of matplotlib that needs no backend to be shown."""

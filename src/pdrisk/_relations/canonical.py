@@ -17,8 +17,6 @@ from pdrisk._model.expressions.nodes import Column, Constant, Node
 from pdrisk._relations.plan import Aggregated, Relation
 from pdrisk._relations.pruned import pruned
 
-__all__ = ["VERSION", "canonical"]
-
 VERSION: Final = 1
 
 
@@ -33,20 +31,12 @@ def canonical(
 ) -> str:
     """The text of what a question reads.
 
-    Parameters
-    ----------
-    relation : Relation
-        What stands in FROM.
-    where, groups : sequence of Node
-        Conditions on its rows, and what they are grouped by.
-    read : sequence
-        For each line its argument, its other one and its FILTER; None where there is none.
-    ways : sequence of str
-        For each line how it is read, such as once for each value.
-    people : sequence of Node
-        Columns that say who a person is.
-    zone : str
-        By which times with a zone are read.
+    ``relation``: what stands in FROM.
+    ``where, groups``: conditions on its rows, and what they are grouped by.
+    ``read``: for each line its argument, its other one and its FILTER; None where there is none.
+    ``ways``: for each line how it is read, such as once for each value.
+    ``people``: columns that say who a person is.
+    ``zone``: by which times with a zone are read.
     """
     asked = [*where, *groups, *people, *(node for line in read for node in line if node is not None)]
     tree = [_written(part) for part in (pruned(relation, asked), where, groups, read, ways, people)]

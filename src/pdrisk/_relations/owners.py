@@ -6,66 +6,37 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-__all__ = ["PUBLIC", "ROWS", "OwnerKey", "Owners"]
-
 
 class OwnerKey(NamedTuple):
-    """Columns of which equal values belong to one person, other than those that say who that is.
+    """Columns of which equal values belong to one person, other than those that say who that is."""
 
-    Attributes
-    ----------
-    of : tuple of str
-        The table in which these values are unique, and its columns: what other relations call their columns.
-    columns : tuple of str
-    is_link : bool
-        Whether they lead to that table; else they are its own.
-    is_single : bool
-        Whether no two rows of the relation have them alike, as far as a catalog or the owner says.
-    decides : bool
-        Whether a row belongs to the person that the link leads to; else ids say whose it is, or another link.
-    """
-
+    # the table in which these values are unique, and its columns: what other relations call their columns
     of: tuple[str, ...]
     columns: tuple[str, ...]
-    is_link: bool
+    is_link: bool  # whether they lead to that table; else they are its own
+    # whether no two rows of the relation have them alike, as far as a catalog or the owner says
     is_single: bool = False
+    # whether a row belongs to the person that the link leads to; else ids say whose it is, or another link
     decides: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """Owners of a relation's rows: each row is made of the rows of one person, and of public ones.
+    """Owners of a relation's rows: each row is made of the rows of one person, and of public ones."""
 
-    Attributes
-    ----------
-    key : tuple of str
-        The columns that say together who that is; none of what is public.
-    most : int or None
-        How many rows a person has at most, None if nobody knows.
-    extra : tuple of str
-        Columns of which a person has each combination once; none if that is not known.
-    constant : frozenset of str
-        Columns that do not differ within a person.
-    numbers : frozenset of str
-        Columns that number the rows of each person from 1 on.
-    is_proven : bool
-        Whether the statement itself lets no person have more than ``most`` rows, so that none need be left out: not
-        what somebody declared, or what was counted in a public table.
-    links : tuple of OwnerKey
-    of_rows : bool
-        Whether each row is somebody's alone, since nobody said who a person is; then ``most`` is 1, and has to stay so.
-    factors : tuple of str
-        The numbers that ``most`` is the product of, for people.
-    """
-
-    key: tuple[str, ...] = ()
-    most: int | None = None
-    extra: tuple[str, ...] = ()
-    constant: frozenset[str] = frozenset()
-    numbers: frozenset[str] = frozenset()
+    key: tuple[str, ...] = ()  # the columns that say together who that is; none of what is public
+    most: int | None = None  # how many rows a person has at most, None if nobody knows
+    extra: tuple[str, ...] = ()  # columns of which a person has each combination once; none if that is not known
+    constant: frozenset[str] = frozenset()  # columns that do not differ within a person
+    numbers: frozenset[str] = frozenset()  # columns that number the rows of each person from 1 on
+    # whether the statement itself lets no person have more than ``most`` rows, so that none need be left out:
+    # not what somebody declared, or what was counted in a public table
     is_proven: bool = False
     links: tuple[OwnerKey, ...] = ()
+    # whether each row is somebody's alone, since nobody said who a person is; then ``most`` is 1, and has to
+    # stay so
     of_rows: bool = False
+    # the numbers that ``most`` is the product of, for people
     factors: tuple[str, ...] = field(default=(), compare=False)
 
     @property

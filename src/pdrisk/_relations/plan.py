@@ -12,36 +12,15 @@ from dataclasses import dataclass
 from pdrisk._core.universe import Universe
 from pdrisk._model.expressions.nodes import Node
 
-__all__ = [
-    "Aggregated",
-    "Joined",
-    "Numbered",
-    "OneRow",
-    "PerPerson",
-    "Relation",
-    "Scan",
-    "Selection",
-    "United",
-    "Windowed",
-]
-
 Named = tuple[tuple[str, Node], ...]  # expressions, by the names of the columns that they become
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A stored table.
+    """A stored table."""
 
-    Attributes
-    ----------
-    table : str
-        By which a compiler knows the place of the table.
-    codes : tuple of (str, tuple of codes)
-        Values of columns that stand for a missing answer.
-    """
-
-    table: str
-    codes: tuple[tuple[str, tuple[Hashable, ...]], ...] = ()
+    table: str  # by which a compiler knows the place of the table
+    codes: tuple[tuple[str, tuple[Hashable, ...]], ...] = ()  # values of columns that stand for a missing answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,38 +30,23 @@ class OneRow:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The rows of a relation for which all conditions are known to hold, with columns computed of them.
-
-    Attributes
-    ----------
-    known : tuple of str
-        Columns below that must have a value: the ids of people.
-    """
+    """The rows of a relation for which all conditions are known to hold, with columns computed of them."""
 
     of: Relation
     columns: Named
     where: tuple[Node, ...] = ()
-    known: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()  # columns below that must have a value: the ids of people
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Two relations whose columns have different names.
-
-    Attributes
-    ----------
-    how : {"INNER", "CROSS", "LEFT", "SEMI", "ANTI"}
-    on : tuple of Node
-        What must be known to hold.
-    same : tuple of (str, str)
-        Ids of people in both, equal without any rounding.
-    """
+    """Two relations whose columns have different names."""
 
     left: Relation
     right: Relation
-    how: str
-    on: tuple[Node, ...] = ()
-    same: tuple[tuple[str, str], ...] = ()
+    how: str  # {"INNER", "CROSS", "LEFT", "SEMI", "ANTI"}
+    on: tuple[Node, ...] = ()  # what must be known to hold
+    same: tuple[tuple[str, str], ...] = ()  # ids of people in both, equal without any rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,23 +58,14 @@ class United:
 
 @dataclass(frozen=True, slots=True)
 class Aggregated:
-    """What the rows of one person come to, whatever their order.
+    """What the rows of one person come to, whatever their order."""
 
-    Attributes
-    ----------
-    function : str
-        ``count``, ``sum``, ``avg``, ``min``, ``max``, ``bool_or``, ``bool_and``, ``quantile`` or a spread.
-    argument : Node or None
-        None counts rows.
-    universe : Universe or None
-        By which a sum of floats is rounded to a grid; None: whole numbers, which are added exactly.
-    """
-
-    function: str
-    argument: Node | None
+    function: str  # ``count``, ``sum``, ``avg``, ``min``, ``max``, ``bool_or``, ``bool_and``, ``quantile`` or a spread
+    argument: Node | None  # None counts rows
     where: Node | None = None
     distinct: bool = False
     q: float = 0.5
+    # by which a sum of floats is rounded to a grid; None: whole numbers, which are added exactly
     universe: Universe | None = None
 
 
@@ -125,21 +80,12 @@ class PerPerson:
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """A number of each row among those of its person, or what stands beside it, in an order without ties.
+    """A number of each row among those of its person, or what stands beside it, in an order without ties."""
 
-    Attributes
-    ----------
-    function : {"row_number", "rank", "dense_rank", "lag", "lead"}
-    partition : tuple of str
-        Columns that say whose rows they are, and perhaps more.
-    order : tuple of (Node, str)
-        With ``ASC`` or ``DESC`` and ``NULLS FIRST`` or ``NULLS LAST``.
-    """
-
-    function: str
+    function: str  # {"row_number", "rank", "dense_rank", "lag", "lead"}
     arguments: tuple[Node, ...]
-    partition: tuple[str, ...]
-    order: tuple[tuple[Node, str], ...]
+    partition: tuple[str, ...]  # columns that say whose rows they are, and perhaps more
+    order: tuple[tuple[Node, str], ...]  # with ``ASC`` or ``DESC`` and ``NULLS FIRST`` or ``NULLS LAST``
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pdrisk._model.expressions.nodes import Column, Node, below
 from pdrisk._relations.plan import Joined, Numbered, OneRow, PerPerson, Relation, Scan, Selection, United
 
-__all__ = ["columns_named", "columns_read", "pruned"]
-
 TIED = ("rank", "dense_rank")  # windows that give equal rows one number, so that no other column decides
 
 

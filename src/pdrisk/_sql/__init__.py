@@ -52,8 +52,6 @@ from pdrisk.errors import ColumnTypeError, ParameterError, QueryFailedError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["answered", "sql"]
-
 
 NOT_IN_SQL: Final = {
     "where": "write WHERE into the query",

@@ -21,8 +21,6 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["DIALECT", "WHOLE", "DuckDBTable", "ParquetFiles", "by_record", "described"]
-
 POPULATION: Final = "what population names"  # as which alone these are read as they are stored
 WHOLE: Final = "see whether it exists and is whole"
 DIALECT: Final = DuckDBDialect()
@@ -30,26 +28,13 @@ DIALECT: Final = DuckDBDialect()
 
 @dataclass(frozen=True, slots=True)
 class DuckDBTable:
-    """A table or view of a connection to DuckDB.
-
-    Attributes
-    ----------
-    connection : DuckDBPyConnection
-    name : str
-        With its schema and database before it, if need be.
-    """
+    """A table or view of a connection to DuckDB."""
 
     connection: DuckDBPyConnection
-    name: str
+    name: str  # with its schema and database before it, if need be
 
     def table(self) -> SQLTable:
-        """The table on a cursor, so that results that are open stay.
-
-        Raises
-        ------
-        ParameterError
-            If DuckDB cannot open it.
-        """
+        """The table on a cursor, so that results that are open stay."""
         import duckdb
 
         try:
@@ -99,13 +84,7 @@ class ParquetFiles:
         return found
 
     def table(self) -> SQLTable:
-        """The files, read by a connection of their own.
-
-        Raises
-        ------
-        ParameterError
-            If there are none, or DuckDB cannot open them.
-        """
+        """The files, read by a connection of their own."""
         import duckdb
 
         own, (sql, _) = duckdb.connect(), parquet_scan(self.paths)
@@ -114,13 +93,7 @@ class ParquetFiles:
 
 
 def described(connection: DuckDBPyConnection, sql: str, what: str, advice: str) -> dict[str, str]:
-    """SQL types of a SELECT's columns, by name.
-
-    Raises
-    ------
-    ParameterError
-        If DuckDB cannot open it, with the advice.
-    """
+    """SQL types of a SELECT's columns, by name."""
     import duckdb
 
     try:

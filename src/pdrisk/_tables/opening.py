@@ -18,8 +18,6 @@ from pdrisk.engines.sql.servers.spark_engine import SparkFrame, is_spark
 from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["is_frame", "is_path", "opened", "recognised"]
-
 RELATION: Final = "DuckDBPyRelation"
 
 
@@ -27,11 +25,6 @@ def recognised(data: Any) -> Any:
     """A frame, of which streams of Arrow and relations of DuckDB become one, or a table elsewhere, not opened yet.
 
     None for anything else.
-
-    Raises
-    ------
-    ParameterError, ColumnTypeError
-        If it is a server without the name of a table, or a table of an unknown connection.
     """
     (data,) = streams_read({"": data}).values()
     if type(data) is tuple and len(data) == 2 and isinstance(data[1], str) and not data[1].endswith(".parquet"):
@@ -58,15 +51,7 @@ def recognised(data: Any) -> Any:
 
 
 def opened(data: object, columns: Sequence[Hashable]) -> FrameTable | ColumnTable | SQLTable:
-    """Table of a population, of any kind of data, as it is stored now; of a relation these columns alone are read.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it is nothing that can be read.
-    ParameterError
-        If it cannot be opened.
-    """
+    """Table of a population, of any kind of data, as it is stored now; of a relation these columns alone are read."""
     if type(data).__name__ == RELATION:
         own: Any = data
         data = own.project(", ".join(DIALECT.name(name) for name in own.columns if name in columns) or "*")

@@ -28,8 +28,6 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["PostgresTable", "catalog_rows", "connected", "one_connection", "one_state", "server_of"]
-
 CATALOGS: Final = ("pg_catalog", "information_schema")  # and those of pg_toast
 OLDEST: Final = 140000  # the first version whose EXTRACT is exact
 # Found by the search_path of the connection, and from then on known by its number.
@@ -107,26 +105,13 @@ def _is_postgres(value: object) -> bool:
 
 @dataclass(frozen=True)
 class PostgresTable:
-    """A table, view or the like of a PostgreSQL server.
-
-    Attributes
-    ----------
-    connection : psycopg.Connection, sqlalchemy.Engine, sqlalchemy.Connection or PostgresAddress
-    name : str
-        As in SQL: a capital needs quotes, and a schema may stand before it.
-    """
+    """A table, view or the like of a PostgreSQL server."""
 
     connection: Any
-    name: str
+    name: str  # as in SQL: a capital needs quotes, and a schema may stand before it
 
     def table(self) -> SQLTable:
-        """The table as the catalog describes it now: names and types, no data.
-
-        Raises
-        ------
-        ParameterError, ColumnTypeError
-            If it is not there, may not be read, or the connection cannot be used.
-        """
+        """The table as the catalog describes it now: names and types, no data."""
         import psycopg
 
         problem, found = None, None
@@ -196,13 +181,7 @@ def _found(connection: psycopg.Connection[Any], name: str) -> tuple[tuple[str, .
 
 
 def catalog_rows(connection: Any, sql: str, values: Sequence[Any] = (), settings: str = SETTINGS) -> list[Any]:
-    """Rows of a server's catalog, whose errors quote no record.
-
-    Raises
-    ------
-    ParameterError, ColumnTypeError
-        If it cannot be asked.
-    """
+    """Rows of a server's catalog, whose errors quote no record."""
     import psycopg
 
     try:

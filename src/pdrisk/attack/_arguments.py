@@ -8,8 +8,6 @@ import pandas as pd
 from pdrisk._core.foreign import shown
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["check_table", "checked_number"]
-
 MOST = 10_000_000
 
 

@@ -19,8 +19,6 @@ from pdrisk.attack._outcome import LEVEL, Outcomes, of_guesses
 from pdrisk.attack._worlds import draws_of, mechanism_of, present, records_of, summary_of
 from pdrisk.errors import ParameterError
 
-__all__ = ["averaging"]
-
 MOST_DRAWS = 20_000_000
 
 

@@ -18,8 +18,6 @@ from pdrisk.attack._learned import learned_event
 from pdrisk.attack._outcome import LEVEL, LOSS, Outcome
 from pdrisk.errors import ColumnTypeError
 
-__all__ = ["bound_of_answers", "epsilon_lower_bound"]
-
 
 @own_errors
 def epsilon_lower_bound(

@@ -19,8 +19,6 @@ from pdrisk.attack._outcome import LEVEL, Outcome, Outcomes, of_guesses
 from pdrisk.attack._publications import noisy_counts
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["attribute_disclosure", "intersection"]
-
 MOST_CELLS = 50_000_000
 
 

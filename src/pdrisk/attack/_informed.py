@@ -22,8 +22,6 @@ from pdrisk.attack._outcome import LEVEL, Outcome, of_guesses
 from pdrisk.attack._worlds import draws_of, mechanism_of, missing, present, records_of, summary_of
 from pdrisk.errors import ParameterError
 
-__all__ = ["many_worlds", "two_worlds", "worst_pair"]
-
 PILOT: Final = 1000  # draws by which the worst pair of neighbours is looked for
 ROUNDING: Final = 1e-9  # nats
 FEW: Final = 3  # records of candidate worlds

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["Event", "learned_event"]
-
 CUTS: Final = 200  # values that are tried as thresholds, for each number of an answer
 ATOMS: Final = 50  # the most frequent values, which are tried as such
 FEWEST: Final = 5.0  # examples added to a rare event, so that chance does not choose it
@@ -45,12 +43,9 @@ class Event:
 def learned_event(first: Any, second: Any, *, by_ratio: bool) -> Event:
     """Event that tells two worlds apart best, learned from examples of both.
 
-    Parameters
-    ----------
-    first, second : array_like of float, shape (draws,) or (draws, k)
-    by_ratio : bool
-        Best is where the probabilities have the largest ratio, as far as so few examples tell; else where they have the
-        largest difference.
+    ``first, second``: shape (draws,)
+    ``by_ratio``: best is where the probabilities have the largest ratio, as far as so few examples tell; else where
+        they have the largest difference.
     """
     both = _columns(first), _columns(second)
     tried: list[tuple[float, int, Event]] = []

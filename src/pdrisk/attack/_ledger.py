@@ -32,8 +32,6 @@ from pdrisk.attack._publications import selected
 from pdrisk.attack._worlds import draws_of, mechanism_of, present, summary_of
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["ledger"]
-
 OF_RECORDS: Final = ("where", "by", "person", "unit")
 ELSEWHERE: Final = ("source", "derived", "missing", "where_trusted", "filter", "condition", "other")
 INTERVALS: Final = {"exponential_interval": "exponential", "weighted_exponential_interval": "weighted_exponential"}
@@ -42,17 +40,12 @@ QUESTION: Final = "is this person in the data, by all answers together?"
 
 @dataclass(frozen=True, slots=True)
 class _Release:
-    """One draw that a person is in: with so many records in each of so many groups.
-
-    Attributes
-    ----------
-    about : str
-        As JSON, what decides which records it is about: the column, the filter, the groups, and who a person is.
-    """
+    """One draw that a person is in: with so many records in each of so many groups."""
 
     mechanism: Mechanism
     rows: int = 1
     groups: int = 1
+    # as JSON, what decides which records it is about: the column, the filter, the groups, and who a person is
     about: str = "{}"
 
 

@@ -16,8 +16,6 @@ from pdrisk._mechanisms.noise.entropy import Words
 from pdrisk._mechanisms.two_stage import TwoStage
 from pdrisk._mechanisms.weighted_exponential import WeightedExponential
 
-__all__ = ["Unknown", "log_likelihoods", "log_shares"]
-
 CENTRE = 2  # the row of a draw in two stages that tells the centre of the second one
 
 
@@ -28,13 +26,6 @@ class Unknown(Exception):  # noqa: N818 - no error: an attacker learns from exam
 def log_likelihoods(mechanism: Mechanism, summary: Summary, drawn: Drawn) -> FloatArray:
     """Log-probability of each draw in each of G worlds, shape (G, draws), up to a term that is the same in all worlds.
 
-    Raises
-    ------
-    Unknown
-        If what is drawn depends on random numbers that the draw does not show.
-
-    Notes
-    -----
     A mechanism that adds noise is asked to draw once more, from a source that answers with what was drawn: so it says
     itself what stood under the noise in each world, and which scale the noise had, also where a later stage depends on
     what came out of an earlier one. Discrete Laplace noise of scale b then has the log-probability ``-|k| / b``.

@@ -20,8 +20,6 @@ from pdrisk.attack._arguments import checked_number
 from pdrisk.attack._outcome import LEVEL, Outcomes, of_guesses
 from pdrisk.errors import ParameterError
 
-__all__ = ["membership"]
-
 MOST_NUMBERS = 20_000_000
 
 

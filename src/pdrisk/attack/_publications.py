@@ -19,8 +19,6 @@ from pdrisk.attack._arguments import check_table
 from pdrisk.attack._outcome import Outcome, Outcomes, of_guesses
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Isolating", "noisy_counts", "selected"]
-
 
 @dataclass(frozen=True, slots=True)
 class Isolating:

@@ -13,8 +13,6 @@ from pdrisk.attack._outcome import LEVEL, Outcomes, of_guesses
 from pdrisk.attack._publications import noisy_counts
 from pdrisk.errors import ParameterError
 
-__all__ = ["reconstruction"]
-
 MOST_PEOPLE = 2_000
 MOST_NUMBERS = 20_000_000
 

@@ -17,8 +17,6 @@ from pdrisk.attack._outcome import LEVEL, Outcomes
 from pdrisk.attack._publications import Isolating, selected
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 
-__all__ = ["differencing", "tracker"]
-
 MOST_CONDITIONS = 12
 MOST_VALUES = 200  # of a column that a general tracker is looked for in
 KINDS = ("individual", "general")

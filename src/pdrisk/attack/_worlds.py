@@ -38,8 +38,6 @@ from pdrisk._model.query import UNIT, Line, Query
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["draws_of", "mechanism_of", "missing", "present", "records_of", "summary_of"]
-
 AT_ONCE = 2_000_000  # cells and groups that are drawn for at a time
 
 

@@ -16,8 +16,6 @@ from pdrisk._core.foreign import own_errors, shown
 from pdrisk.datasets._multiset import Floats, Ints, Marginal, multiset
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["EDUCATION", "EMPLOYMENT", "MISSING_CODES", "SEXES", "STATES", "soep_like"]
-
 #: The numbers that stand for a missing answer in ``hours``, ``distance`` and ``income``: -1 no answer, -2 does
 #: not apply, -5 not in this version of the questionnaire, -8 question not asked this year.
 MISSING_CODES = (-1, -2, -5, -8)

@@ -9,8 +9,6 @@ from pdrisk.datasets.soep import EDUCATION, EMPLOYMENT, MISSING_CODES, SEXES, ST
 if TYPE_CHECKING:
     from pandera.pandas import Column, DataFrameSchema
 
-__all__ = ["soep_like_schema"]
-
 
 def soep_like_schema() -> DataFrameSchema:
     """Pandera schema of `soep_like`: ranges, groups and missing codes, declared without the data.

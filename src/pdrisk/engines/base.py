@@ -15,23 +15,13 @@ from pdrisk._model.groups.keys import Key
 from pdrisk._model.query import Query
 from pdrisk._model.unit import Secret
 
-__all__ = ["DataTable", "Engine", "GroupSizes", "Origin", "Reading"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Result of reading the data for a query.
+    """Result of reading the data for a query."""
 
-    Attributes
-    ----------
-    universes : tuple of Universe
-        For each line the universe that it declares, else that of the data.
-    summaries : tuple of Summary
-        For each line, the summary of its groups in the order of the answer.
-    """
-
-    universes: tuple[Universe, ...]
-    summaries: tuple[Summary, ...]
+    universes: tuple[Universe, ...]  # for each line the universe that it declares, else that of the data
+    summaries: tuple[Summary, ...]  # for each line, the summary of its groups in the order of the answer
 
     @property
     def unlisted(self) -> int | None:
@@ -48,41 +38,23 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class GroupSizes:
-    """Sizes of the groups that occur, in people.
+    """Sizes of the groups that occur, in people."""
 
-    Attributes
-    ----------
-    keys : tuple of tuple
-        Sorted; one value for each column, none missing.
-    n : ndarray of int64, shape (G,)
-        Number of people with a row that the query selects.
-    """
-
-    keys: tuple[Key, ...]
-    n: IntArray
+    keys: tuple[Key, ...]  # sorted; one value for each column, none missing
+    n: IntArray  # number of people with a row that the query selects; shape (G,)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Place of the data, by which remembered answers know them again.
+    """Place of the data, by which remembered answers know them again."""
 
-    Attributes
-    ----------
-    frame : DataFrame or None
-        The frame that is read, if it is one.
-    place : callable or None
-        Returns the table or file that is read, with the settings it is read with; None if it does not outlive the
-        process.
-    tables : mapping of str to Origin
-        For data made of several tables: the place of each, by the engine's name for it.
-    said : str
-        What is computed from these, if the query does not say it.
-    """
-
-    frame: Any = None
+    frame: Any = None  # the frame that is read, if it is one
+    # returns the table or file that is read, with the settings it is read with; None if it does not outlive the
+    # process
     place: Callable[[], str | None] | None = None
+    # for data made of several tables: the place of each, by the engine's name for it
     tables: Mapping[str, Origin] = field(default_factory=dict)
-    said: str = ""
+    said: str = ""  # what is computed from these, if the query does not say it
 
 
 Read = TypeVar("Read", bound=Reading, covariant=True)
@@ -103,13 +75,7 @@ class Engine(Protocol[Read]):
         """Groups that occur, with their numbers of people; fails as `read` does."""
 
     def read(self, query: Query) -> Read:
-        """Reading of a judged query.
-
-        Raises
-        ------
-        QueryFailedError
-            Whatever goes wrong: raised by `guarded`, without a cause that could reveal a record.
-        """
+        """Reading of a judged query."""
 
 
 class DataTable(Protocol):
@@ -124,15 +90,9 @@ class DataTable(Protocol):
     ) -> Engine[Any]:
         """Engine of the table for a judged query.
 
-        Parameters
-        ----------
-        query : Query
-        header, stored : DataFrame
-            The columns that it was judged by, with and without those that are assigned.
-        given : mask, callable or None
-            What decides beside the tree of its filter.
-        secret : callable
-            By which a person's rows are chosen.
+        ``header, stored``: the columns that it was judged by, with and without those that are assigned.
+        ``given``: what decides beside the tree of its filter.
+        ``secret``: by which a person's rows are chosen.
         """
 
     def selecting(self, where: Any) -> Any:

@@ -41,31 +41,19 @@ from pdrisk._model.query import Line, Query
 from pdrisk.engines.base import Engine, Reading
 from pdrisk.engines.definitions import place, point, products, weight_steps
 
-__all__ = ["TABLES", "UNIVERSES", "GroupedColumn", "Opened", "check", "check_group_sizes", "questions"]
-
 Value = float | int | Decimal | None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedColumn:
-    """Test table of three columns: numbers, ``x`` and ``y``, and the group of each row, ``g``.
+    """Test table of three columns: numbers, ``x`` and ``y``, and the group of each row, ``g``."""
 
-    Attributes
-    ----------
-    type : {"DOUBLE", "BIGINT", "TINYINT", "DECIMAL(20, 4)"}
-        SQL type of the numbers; None is missing, and so is NaN. Groups are text.
-    values : tuple
-        The numbers of ``x``.
-    groups : tuple of (str or None)
-        The group of each row; None is a missing key.
-    keys : tuple of str
-        The groups that are asked about, in the order of the answer; a group may be empty.
-    """
-
+    # {"DOUBLE", "BIGINT", "TINYINT", "DECIMAL(20, 4)"}; SQL type of the numbers; None is missing, and so is
+    # NaN. Groups are text.
     type: str
-    values: tuple[Value, ...]
-    groups: tuple[str | None, ...]
-    keys: tuple[str, ...]
+    values: tuple[Value, ...]  # the numbers of ``x``
+    groups: tuple[str | None, ...]  # the group of each row; None is a missing key
+    keys: tuple[str, ...]  # the groups that are asked about, in the order of the answer; a group may be empty
 
     @property
     def others(self) -> tuple[Value, ...]:
@@ -177,19 +165,8 @@ def check(
 ) -> None:
     """Conformance check: asks an engine about adversarial tables and compares what it reads with the definitions.
 
-    Parameters
-    ----------
-    opened : callable
-        Takes a `GroupedColumn` and a `Query` about it, and returns the `Engine` that reads it.
-    tables : sequence of GroupedColumn, optional
-    universes : sequence of Universe, optional
-    grouped : sequence of bool, optional
-        Whether questions are asked of all rows (False), by group (True), or both.
-
-    Raises
-    ------
-    AssertionError
-        If a reading is wrong; the text names the table, the group, the question and what is wrong.
+    ``opened``: takes a `GroupedColumn` and a `Query` about it, and returns the `Engine` that reads it.
+    ``grouped``: whether questions are asked of all rows (False), by group (True), or both.
     """
     for table, universe, by_group in itertools.product(tables, universes, grouped):
         rows = list(zip(table.values, table.others, table.groups, strict=True))

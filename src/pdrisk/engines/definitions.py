@@ -10,8 +10,6 @@ from functools import cache
 from pdrisk._core.lattice import PLACES, PlaceGrid
 from pdrisk._core.universe import Universe
 
-__all__ = ["place", "point", "products", "weight_steps"]
-
 
 def place(record: float, universe: Universe) -> int:
     """The place of a clamped record: the one rule, in float64."""

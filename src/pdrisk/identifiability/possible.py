@@ -18,8 +18,6 @@ from pdrisk._model.arguments import universe as declared_universe
 from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["numbers_of", "worlds_with", "worlds_without_one"]
-
 
 @own_errors
 def worlds_without_one(

@@ -35,8 +35,6 @@ from pdrisk.engines.numpy.worlds import worlds_without_one, worlds_without_perso
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.identifiability.possible import numbers_of
 
-__all__ = ["Identifiability", "of_column", "of_worlds"]
-
 
 @dataclass(frozen=True, slots=True)
 class Identifiability:

@@ -22,8 +22,6 @@ from pdrisk.study.points import unit_of
 if TYPE_CHECKING:
     from pdrisk.study.exposure import Exposure, Weighing
 
-__all__ = ["part", "report", "text"]
-
 HEADS = {
     "column": "column", "statistic": "statistic", "group": "group", "eps": "eps", "n": "values", "exposure": "LS / GS",
     "noise95": "noise ± (95 %)", "worst_case": "worst case", "two_worlds": "two worlds", "many_worlds": "many worlds",

@@ -15,8 +15,6 @@ from pdrisk.study.points import BESIDE, COIN, Panel, show_excess
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["log_axis", "places_of_zero", "risk_axis", "share_axis"]
-
 ZONE: dict[str, Any] = {"color": PALE, "alpha": 0.25, "linewidth": 0, "zorder": -1}  # where 0 is
 LETTERS = 40  # that an axis is long
 APART = 2  # letters between the labels of two ticks

@@ -12,8 +12,6 @@ from pdrisk._atomic_file import remove_leftovers, write_whole
 from pdrisk._core.summary import FloatArray
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Folder"]
-
 SUFFIX = ".study"
 
 

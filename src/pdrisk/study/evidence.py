@@ -11,33 +11,6 @@ import pandas as pd
 
 from pdrisk._digits import probability, rounded_down, rounded_up
 
-__all__ = [
-    "BOTTOM_HEAVY",
-    "CALM",
-    "HIGH",
-    "KEPT",
-    "LOW",
-    "NEAR_HALF",
-    "NOTICEABLE",
-    "STEEP",
-    "VANISHED",
-    "Evidence",
-    "cannot",
-    "equal_sensitivities",
-    "many_worlds_falls",
-    "many_worlds_prior",
-    "max_spans",
-    "max_varies",
-    "middle_window",
-    "min_low",
-    "min_near_half",
-    "sensitivity_falls",
-    "subgroups",
-    "two_falls",
-    "two_worlds_floor",
-    "worst_case_bound",
-]
-
 ROUNDING: Final = 1e-9
 USUAL: Final = 1.0  # the largest eps at which min is looked at: beyond, risks are near their ends
 LARGE: Final = 10.0  # the largest eps at which many_worlds has to fall: beyond, most risks are near 1 in any sample

@@ -31,8 +31,6 @@ from pdrisk.study.plan import Variable, eps_list, metric_names, statistics_of, v
 from pdrisk.study.progress import progress_bar
 from pdrisk.study.sampling import sampling95
 
-__all__ = ["EPS", "run"]
-
 #: Where the paper varies eps its text gives no numbers. These ten show both ends of what it describes: from where the
 #: release tells nothing to where it tells everything.
 STATISTICS = ("mean", "median", "min", "max", "var")  # the paper's queries

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 _End = tuple[float, float, str, str, int]  # where a curve ends, its name, colour and rank; -1 is the worst case
 
-__all__ = ["noise_against_risk", "risk_by_epsilon", "risk_by_proportion", "risk_by_query"]
-
 ROW: Final = 1.9  # inches of a panel of curves with its words
 TALL: Final = 1.1  # and of its axes, at least: what constrained layout leaves of it
 BAR: Final = 0.15  # and of a row of `risk_by_query`
@@ -62,18 +60,9 @@ def risk_by_query(
     A thin line spans the smallest to the largest risk, a bar the middle half, and a mark shows the median. Every sample
     size and every eps has the same weight.
 
-    Parameters
-    ----------
-    result : DataFrame
-        As `pdrisk.study.run` returned it.
-    metrics : list of str
-        Risk metrics, one panel each, side by side.
-    eps : float or list of float, optional
-        By default all.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    ``result``: as `pdrisk.study.run` returned it.
+    ``metrics``: risk metrics, one panel each, side by side.
+    ``eps``: by default all.
     """
     panels = by_query(result, metrics=metrics, eps=eps)
     across = len({panel.metric for panel in panels})
@@ -112,20 +101,10 @@ def risk_by_proportion(
 
     The curves are medians over the samples; a band holds nine tenths of them.
 
-    Parameters
-    ----------
-    result : DataFrame
-        As `pdrisk.study.run` returned it.
-    statistic : str
-        Name of one statistic in it.
-    metrics : list of str
-        Risk metrics, one panel each.
-    eps : float or list of float, optional
-        At most six; by default six of those in the result, from the smallest to the largest.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    ``result``: as `pdrisk.study.run` returned it.
+    ``statistic``: name of one statistic in it.
+    ``metrics``: risk metrics, one panel each.
+    ``eps``: at most six; by default six of those in the result, from the smallest to the largest.
     """
     panels = by_proportion(result, statistic=statistic, metrics=metrics, eps=eps)
     panels = [panel.apart_at_zero("eps") for panel in panels]
@@ -153,19 +132,10 @@ def risk_by_proportion(
 def risk_by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proportion: float | None = None) -> Figure:
     """Curator only: risk against eps, a curve for each query, and the worst case as a line.
 
-    Parameters
-    ----------
-    result : DataFrame
-        As `pdrisk.study.run` returned it, with at most six statistics.
-    metric : str
-        A risk metric.
-    proportion : float, optional
-        Share of the values; the nearest sample size is shown. By default the largest.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The curves are medians over the samples; a band holds nine tenths of them.
+    ``result``: as `pdrisk.study.run` returned it, with at most six statistics.
+    ``metric``: a risk metric.
+    ``proportion``: Share of the values; the nearest sample size is shown. By default the largest.
+    Returns: the curves are medians over the samples; a band holds nine tenths of them.
     """
     panels = [each.apart_at_zero() for each in by_epsilon(result, metric=metric, proportion=proportion)]
     figure, places = _grid(panels, 1)
@@ -200,20 +170,10 @@ def noise_against_risk(
     right of it is smaller. Thin grey lines with hollow marks are the worst case, which holds whatever the data are: one
     for all queries of the same global sensitivity.
 
-    Parameters
-    ----------
-    result : DataFrame
-        As `pdrisk.study.run` returned it, with at most six statistics.
-    metric : str
-        A risk metric.
-    proportion : float, optional
-        Share of the values; the nearest sample size is shown. By default the largest.
-    units : dict from column to str, optional
-        Units for the axes, as in ``{"distance": "km"}``; the variance has a panel of its own, in km².
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    ``result``: as `pdrisk.study.run` returned it, with at most six statistics.
+    ``metric``: a risk metric.
+    ``proportion``: Share of the values; the nearest sample size is shown. By default the largest.
+    ``units``: units for the axes, as in ``{"distance": "km"}``; the variance has a panel of its own, in km².
     """
     panels = noise_and_risk(result, metric=metric, proportion=proportion, units=units)
     panels = [each.apart_at_zero() for each in panels]

@@ -10,8 +10,6 @@ import pandas as pd
 from pdrisk._core.risks.risk import privacy_loss
 from pdrisk.identifiability import of_worlds, worlds_with
 
-__all__ = ["ADULT", "adult", "toy"]
-
 RISKS = (0.2, 0.25, 1 / 3, 0.5, 0.75, 0.9, 0.99)
 ROWS = 48_842  # of the Adult data
 # Smallest and largest value of the columns that the paper looks at: public facts of the census questionnaire.
@@ -27,11 +25,8 @@ ADULT = {
 def toy() -> pd.DataFrame:
     """Section 4: ten people hold the numbers 1 to 10, three of them are in the data, the attacker knows 1 and 3.
 
-    Returns
-    -------
-    DataFrame
-        For each highest risk of the mean the loose eps, which the paper's bound gives, the tight one, and the exact
-        belief that the attacker reaches at the loose one.
+    Returns: for each highest risk of the mean the loose eps, which the paper's bound gives, the tight one, and the
+        exact belief that the attacker reaches at the loose one.
     """
     worlds = worlds_with([1, 3], universe=np.arange(1, 11))
     found = [of_worlds(worlds, risk=risk) for risk in RISKS]
@@ -49,11 +44,8 @@ def toy() -> pd.DataFrame:
 def adult(risks: tuple[float, ...] = (0.1, 0.001)) -> pd.DataFrame:
     """Section 5: the noise that the mean of five columns of the Adult data needs.
 
-    Returns
-    -------
-    DataFrame
-        For each column and highest risk the number of worlds, the sensitive range of the mean, the eps and the scale of
-        the noise; NaN where the attacker starts above the risk already, so that no noise is enough.
+    Returns: for each column and highest risk the number of worlds, the sensitive range of the mean, the eps and the
+        scale of the noise; NaN where the attacker starts above the risk already, so that no noise is enough.
     """
     rows = []
     for column, (low, high) in ADULT.items():

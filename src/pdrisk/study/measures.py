@@ -17,8 +17,6 @@ from pdrisk._mechanisms import MECHANISMS, ClippedSums, calibrated, mechanism_fo
 from pdrisk._mechanisms.laplace import half_width
 from pdrisk.errors import ParameterError
 
-__all__ = ["Measures", "measures"]
-
 
 @dataclass(frozen=True, slots=True)
 class Measures:
@@ -93,13 +91,7 @@ class Measures:
 
 
 def measures(statistics: tuple[Statistic, ...], mechanism: str, eps: tuple[float, ...]) -> Measures:
-    """The measures of statistics that a mechanism, or with "auto" the most accurate one, answers.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such mechanism, or it cannot answer one of them, or not at one of these eps.
-    """
+    """The measures of statistics that a mechanism, or with "auto" the most accurate one, answers."""
     names = tuple(mechanism_for(statistic, mechanism).name for statistic in statistics)
     if ClippedSums.name in names:
         raise ParameterError(

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from pdrisk._tables.duckdb_tables import ParquetFiles
 
-__all__ = ["ReportOrigin"]
-
 PIECE = 2**20  # bytes read at a time
 
 

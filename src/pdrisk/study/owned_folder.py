@@ -10,20 +10,12 @@ from pathlib import Path
 from pdrisk._atomic_file import remove_leftovers, write_whole
 from pdrisk.errors import ParameterError
 
-__all__ = ["own_folder", "remove_own", "write_own"]
-
 LISTED = ".pdrisk"  # the file in a folder that names the files there which pdrisk wrote, each with its hash
 KEPT = 2  # hashes of a name: of what stands there, and of what was about to
 
 
 def own_folder(path: Path, files: Collection[str]) -> None:
-    """Make a folder, and those above it, for files of these names; a new one is readable by its owner alone.
-
-    Raises
-    ------
-    ParameterError
-        If it is no folder, or holds a file of such a name that is not as pdrisk wrote it.
-    """
+    """Make a folder, and those above it, for files of these names; a new one is readable by its owner alone."""
     if path.exists() and not path.is_dir():
         raise ParameterError(f"{path} is a file: name a folder.")
     listed = _listed(path)

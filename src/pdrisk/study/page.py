@@ -18,8 +18,6 @@ from pdrisk.study.origin import ReportOrigin
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["NOTICE", "Page", "cell", "shown", "svg_of"]
-
 NOTICE = "Curator only: these figures come from the data without noise. Do not publish them or pass them on."
 RISKS = {"worst_case", "two_worlds", "many_worlds", "identifiability", "exact", "risk"}  # columns that hold one
 UP = {"scale"}  # of noise that is advised

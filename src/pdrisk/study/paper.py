@@ -26,8 +26,6 @@ from pdrisk.study.plan import SOURCES
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FILES", "Study", "written"]
-
 NOBODY = (
     "Synthetic data: nobody in them is real, so this page may be shown. Of real data it would be the curator's only."
 )
@@ -99,19 +97,10 @@ class Study:
 def written(study: Study, folder: Path, *, noted: Callable[[str], None] = lambda _: None) -> Path:
     """Write all files, the page last.
 
-    Parameters
-    ----------
-    study : Study
-    folder : Path
-        Made if it is not there. Files of an earlier study in it are replaced, each whole; files of these names that
-        pdrisk did not write are an error.
-    noted : callable
-        Is called with the path of every file.
-
-    Returns
-    -------
-    Path
-        Of the page.
+    ``folder``: Made if it is not there. Files of an earlier study in it are replaced, each whole; files of these
+        names that pdrisk did not write are an error.
+    ``noted``: is called with the path of every file.
+    Returns: of the page.
     """
     own_folder(folder, FILES)
 

@@ -8,9 +8,6 @@ from pdrisk._answer import pictures
 from pdrisk._answer.words import participant, reached
 from pdrisk.study.page import Page, svg_of
 
-__all__ = ["heading", "tell"]
-
-
 OWN_BOUNDS = (
     "It holds for answers with declared bounds. Those of this page are the data's own: an answer with them is two "
     "people's values, which no eps protects."

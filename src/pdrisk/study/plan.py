@@ -33,20 +33,6 @@ from pdrisk.engines.numpy.frame import column_values
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 from pdrisk.study.set_aside import set_aside
 
-__all__ = [
-    "PROPORTIONS",
-    "SOURCES",
-    "Advice",
-    "Variable",
-    "eps_list",
-    "metric_names",
-    "share",
-    "statistics_of",
-    "usable",
-    "variables",
-    "whole_number",
-]
-
 #: Sample sizes as shares of a column's values where none are given: the paper says that it takes "a set of sample
 #: sizes" for each variable, its text names none.
 PROPORTIONS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
@@ -103,11 +89,6 @@ def variables(
     """Every column with its universe, values and sample sizes.
 
     ``advice`` says what to do with columns of other kinds than numbers; by default in Python.
-
-    Raises
-    ------
-    ParameterError
-        Naming all columns that cannot be studied, each with what to do.
     """
     if not isinstance(frame, pd.DataFrame):
         raise ColumnTypeError(f"a study needs a pandas DataFrame, not {type(frame).__name__}.")
@@ -136,17 +117,7 @@ def usable(
 ) -> tuple[list[Hashable], dict[Hashable, str]]:
     """Columns of a frame that can be studied, without ids and weights; and the others with reasons.
 
-    Parameters
-    ----------
-    frame : DataFrame
-    bounds, advice : as for `variables`
-    without : list of columns
-        That are not looked at.
-
-    Raises
-    ------
-    ParameterError
-        If bounds are given for a column that is not there, or no column can be studied.
+    ``without``: that are not looked at.
     """
     if not isinstance(frame, pd.DataFrame):
         raise ColumnTypeError(f"a study needs a pandas DataFrame, not {type(frame).__name__}.")

@@ -19,20 +19,6 @@ from pdrisk._pandas.requests.judged_requests import eps_values
 from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.study.plan import share
 
-__all__ = [
-    "BESIDE",
-    "COLUMNS",
-    "CURVES",
-    "NAMES",
-    "Panel",
-    "by_epsilon",
-    "by_proportion",
-    "by_query",
-    "noise_and_risk",
-    "show_excess",
-    "unit_of",
-]
-
 NOTE: Final = "curator only: computed from the data, do not publish"
 NOBODYS: Final = "synthetic data: nobody in them is real"
 NAMES: Final = {
@@ -153,11 +139,8 @@ def by_query(result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds
 
     Every sample size and eps weighs the same, however many samples of it there are.
 
-    Returns
-    -------
-    list of Panel
-        ``points`` has a row for each statistic: ``statistic lowest lower median upper highest``, the last five of the
-        risk: its ends, quartiles and median.
+    Returns: ``points`` has a row for each statistic: ``statistic lowest lower median upper highest``, the last five
+        of the risk: its ends, quartiles and median.
     """
     chosen = _asked(metrics)
     table = _of_eps(_checked(result, chosen), eps)
@@ -174,11 +157,8 @@ def by_proportion(
 ) -> list[Panel]:
     """For each column and metric, the risk against the share of the values in the sample, by eps.
 
-    Returns
-    -------
-    list of Panel
-        ``points`` has a row for each eps and size: ``eps proportion sample_size lower median upper``; nine of ten
-        samples lie between lower and upper.
+    Returns: ``points`` has a row for each eps and size: ``eps proportion sample_size lower median upper``; nine of
+        ten samples lie between lower and upper.
     """
     chosen = _asked(metrics)
     table = _checked(result, chosen)
@@ -202,18 +182,9 @@ def by_proportion(
 def by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proportion: float | None = None) -> list[Panel]:
     """For each column, the risk against eps, by query, for samples of one size.
 
-    Parameters
-    ----------
-    result : DataFrame
-    metric : str
-    proportion : float, optional
-        Of the sizes there are, the nearest to this share of the values; the largest by default.
-
-    Returns
-    -------
-    list of Panel
-        ``points`` has a row for each statistic and eps: ``statistic eps proportion sample_size lower median upper
-        worst_case``.
+    ``proportion``: of the sizes there are, the nearest to this share of the values; the largest by default.
+    Returns: ``points`` has a row for each statistic and eps: ``statistic eps proportion sample_size lower median
+        upper worst_case``.
     """
     table = _of_size(_checked(result, [*_asked(metric), "worst_case"]), proportion)
     _few_curves(table["statistic"])
@@ -233,11 +204,8 @@ def noise_and_risk(
 ) -> list[Panel]:
     """For each column and unit, the noise against the risk, by query, for samples of one size.
 
-    Returns
-    -------
-    list of Panel
-        ``points`` has a row for each statistic and eps: ``statistic eps proportion sample_size noise95 lower median
-        upper worst_case``, noise95 in ``unit``.
+    Returns: ``points`` has a row for each statistic and eps: ``statistic eps proportion sample_size noise95 lower
+        median upper worst_case``, noise95 in ``unit``.
     """
     if units is not None and not isinstance(units, Mapping):
         raise ColumnTypeError(f"units must be a dict from column to unit, not {type(units).__name__}.")

@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["progress_bar"]
-
 PATIENCE = 1.0  # seconds before anything is shown
 
 
@@ -16,19 +14,10 @@ PATIENCE = 1.0  # seconds before anything is shown
 def progress_bar(total: int, *, shown: bool = True, name: str = "study") -> Iterator[Callable[[int], object]]:
     """Progress bar that is removed at the end; nothing if stderr is neither a terminal nor a notebook's.
 
-    Parameters
-    ----------
-    total : int
-        Size of the work, in any unit.
-    shown : bool
-        False: never draw.
-    name : str
-        What stands before it.
-
-    Yields
-    ------
-    callable
-        Tells that so much more is done; any thread may call it.
+    ``total``: size of the work, in any unit.
+    ``shown``: False: never draw.
+    ``name``: what stands before it.
+    Returns: tells that so much more is done; any thread may call it.
     """
     if not (shown and _visible()):
         yield lambda _: None

@@ -11,32 +11,20 @@ from pdrisk._core.spread import Std, Var
 from pdrisk._core.statistics import Mean, Statistic
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["sampling95", "weighted_sampling95"]
-
 NORMAL = 1.959963984540054  # 97.5 % of the standard normal distribution
 
 
 def sampling95(statistic: Statistic, values: FloatArray) -> float:
     """Half-width of the 95 % sampling interval of a statistic, if its values are a simple random sample.
 
-    Parameters
-    ----------
-    statistic : Statistic
-    values : ndarray of float64, shape (n,)
-        Ascending.
-
-    Returns
-    -------
-    float
-        In the unit of the statistic; NaN of fewer than two values, and of minimum, maximum, count and sum, of which the
-        sample alone tells none.
-
-    Notes
-    -----
     Of a large sample. Of a mean ``1.96 s / sqrt(n)``. Of a quantile, free of any distribution, half the distance of
     the records at the ranks ``q n ± 1.96 sqrt(n q (1 - q))``, as each value lies below the quantile with probability
     q. Of a variance ``1.96 sqrt((m4 - m2²) / n)``, with the central moments; of its root, by the delta method, that
     over 2 s.
+
+    ``values``: shape (n,). Ascending.
+    Returns: in the unit of the statistic; NaN of fewer than two values, and of minimum, maximum, count and sum, of
+        which the sample alone tells none.
 
     Examples
     --------
@@ -67,24 +55,14 @@ def sampling95(statistic: Statistic, values: FloatArray) -> float:
 def weighted_sampling95(statistic: Statistic, values: FloatArray, weights: FloatArray) -> float:
     """Half-width of the 95 % sampling interval of a weighted statistic, if people were drawn independently.
 
-    Parameters
-    ----------
-    statistic : Statistic
-        The same without weights.
-    values, weights : ndarray of float64, shape (n,)
-        The values ascending, the weights trimmed and at least 0.
-
-    Returns
-    -------
-    float
-        As `sampling95`; NaN without any weight, too.
-
-    Notes
-    -----
     By Taylor linearisation, with replacement and without strata or clusters, as R's ``survey`` does it: of a weighted
     mean the standard error is ``sqrt(n / (n - 1) sum(w² (x - mean)²)) / sum(w)``. A variance is the weighted mean of
     the squared distances. Of a quantile, half the distance of the weighted quantiles ``q ± 1.96 se``, with the error of
     the weighted share of values up to it (Woodruff 1952).
+
+    ``statistic``: the same without weights.
+    ``values, weights``: shape (n,). The values ascending, the weights trimmed and at least 0.
+    Returns: as `sampling95`; NaN without any weight, too.
 
     Examples
     --------

@@ -10,8 +10,6 @@ import numpy as np
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["set_aside"]
-
 FEWEST, MANY = 20, 1000  # whole numbers that all differ: numbered one by one, or however they are
 IDS: Final = re.compile(r"(^|[_ .-])(id|ids|uuid|guid|pid|hid|pnr|hnr)$|^(id|uuid)[_ .-]|[a-z]Id$|[a-z]ID$")
 WEIGHTS: Final = re.compile(r"(^|[_ .-])(weights?|wgts?|wts?|[pf]weight|gewicht|phrf\w*|hhrf\w*)$", re.IGNORECASE)
@@ -21,11 +19,7 @@ INSTEAD: Final = "name it in columns= or --columns, or declare its bounds, to lo
 def set_aside(column: Hashable, values: FloatArray) -> str:
     """Reason why a column seems to hold ids or weights; "" if it does not.
 
-    Parameters
-    ----------
-    column : hashable
-    values : ndarray of float64, shape (n,)
-        Ascending, at least one.
+    ``values``: shape (n,). Ascending, at least one.
 
     Examples
     --------

@@ -12,8 +12,6 @@ from pdrisk._core.foreign import own_errors
 from pdrisk._digits import probability
 from pdrisk.study.points import COIN, FLOOR, NAMES, Panel, by_epsilon, by_proportion, by_query, noise_and_risk
 
-__all__ = ["noise_against_risk", "risk_by_epsilon", "risk_by_proportion", "risk_by_query"]
-
 RISKS = ("lowest", "lower", "median", "upper", "highest", "worst_case")
 PLAIN = {"statistic": "query", "sample_size": "people", "worst_case": "worst case", "proportion": "share",
     "above": "median above 0.5",

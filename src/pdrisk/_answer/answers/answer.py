@@ -23,8 +23,6 @@ from pdrisk._model.query import Query
 from pdrisk._model.unit import ONE_RECORD
 from pdrisk.errors import NotPublicError, ParameterError
 
-__all__ = ["CLIP", "NO_ANSWER", "SAMPLING", "WEIGHT", "Answer"]
-
 
 def _within(table: pd.DataFrame) -> bool:
     """Whether all values lie in their intervals, as those of an answer do, also where it was rounded a little."""

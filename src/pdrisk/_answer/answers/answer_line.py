@@ -17,8 +17,6 @@ from pdrisk._model.plain import plain_label
 from pdrisk._model.query import Query
 from pdrisk._printing import printable
 
-__all__ = ["AnswerLine"]
-
 
 @dataclass(frozen=True, slots=True)
 class AnswerLine:

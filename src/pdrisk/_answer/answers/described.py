@@ -8,8 +8,6 @@ from pdrisk._answer.answers.answer import Answer
 from pdrisk._answer.answers.answer_line import AnswerLine
 from pdrisk._core.risks.risk import Risk
 
-__all__ = ["Described"]
-
 
 class Described:
     """Answer whose description says all but its value; all of this may be published."""

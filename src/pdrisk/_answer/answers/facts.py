@@ -22,8 +22,6 @@ from pdrisk._model.unit import Unit
 from pdrisk.engines.base import Engine, Reading
 from pdrisk.errors import QueryFailedError
 
-__all__ = ["Facts", "facts", "facts_of_lines", "facts_of_one", "facts_read_later"]
-
 ONE_EACH, ONE = Unit(), Fraction(1)
 LATER = (
     "the curator's numbers of an answer from a table are read when they are first looked at, and {}: ask with "
@@ -72,18 +70,10 @@ def facts(
 ) -> Facts:
     """Sensitivities and risks of a release.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Calibrated to what one record may lose.
-    summary : Summary
-    looked : float
-        What was paid to see whether it is about enough people.
-    unit : Unit
-    weight : Fraction
-        How many times as much a person may change.
-    people : PersonRecords or ExtremeContributions, optional
-        What those have who may have several records in a group: without it some numbers are upper bounds.
+    ``mechanism``: calibrated to what one record may lose.
+    ``looked``: what was paid to see whether it is about enough people.
+    ``weight``: how many times as much a person may change.
+    ``people``: what those have who may have several records in a group: without it some numbers are upper bounds.
     """
     n, paid = summary.n, float(mechanism.eps_of(weight))
     contributions = None if people is None else people.of_statistic(mechanism.statistic)

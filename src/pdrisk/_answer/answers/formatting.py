@@ -8,22 +8,6 @@ from html import escape
 from pdrisk._digits import probability
 from pdrisk._printing import printable
 
-__all__ = [
-    "NOBODY",
-    "UNDEFINED",
-    "Rows",
-    "clipped",
-    "html",
-    "known",
-    "number",
-    "ranks",
-    "records_said_of",
-    "risk",
-    "share",
-    "text",
-    "thousands",
-]
-
 Rows = list[tuple[str, str]]
 
 NOBODY = "none: no record was used"

@@ -31,8 +31,6 @@ from pdrisk._mechanisms.margin_estimates import (
 )
 from pdrisk._model.margins import Margins
 
-__all__ = ["MarginAnswers", "MarginEstimates", "ShareAnswers", "drawn_margins", "size_of"]
-
 
 def size_of(margins: Margins) -> int:
     """How many cells are drawn of all measured tables together."""
@@ -48,17 +46,10 @@ def drawn_margins(
 ) -> Drawn:
     """The drawn numbers of all measured tables, one behind the other, each row by row.
 
-    Parameters
-    ----------
-    margins : Margins
-    places : ndarray of int64, shape (G,)
-        Where the groups of the summary stand in the grid.
-    mechanisms : dict from set of axes to Mechanism
-        One for each measured table, with its part of eps.
-    summary : Summary
-        Of the cells.
-    draw : callable
-        What draws: `drawn_once`.
+    ``places``: shape (G,). Where the groups of the summary stand in the grid.
+    ``mechanisms``: one for each measured table, with its part of eps.
+    ``summary``: of the cells.
+    ``draw``: what draws: `drawn_once`.
     """
     sizes = margins.grid.sizes
     parts = [draw(own, summary_of_margin(summary, places, sizes, axes)) for axes, own in mechanisms.items()]
@@ -67,22 +58,12 @@ def drawn_margins(
 
 @dataclass(frozen=True)
 class MarginEstimates:
-    """Estimates of all tables of one release.
-
-    Attributes
-    ----------
-    margins : Margins
-    places : ndarray of int64, shape (G,)
-        Where the listed groups stand in the grid.
-    mechanisms : dict from set of axes to Mechanism
-    drawn : ndarray, shape (N,) or (k, N)
-        See `drawn_margins`.
-    """
+    """Estimates of all tables of one release."""
 
     margins: Margins
-    places: IntArray
+    places: IntArray  # where the listed groups stand in the grid; shape (G,)
     mechanisms: dict[Axes, Mechanism]
-    drawn: Drawn
+    drawn: Drawn  # see `drawn_margins`; shape (N,)
 
     @once
     def design(self) -> MeasuredMargins:
@@ -202,15 +183,9 @@ class MarginAnswers(NoisyAnswers):
 
 @dataclass(frozen=True)
 class ShareAnswers(MarginAnswers):
-    """Shares of counts or sums: each cell's of that cell of a margin which it belongs to.
+    """Shares of counts or sums: each cell's of that cell of a margin which it belongs to."""
 
-    Attributes
-    ----------
-    divisor : set of axes
-        Of the margin; of a table that lacks some of them, the margin over the others.
-    """
-
-    divisor: Axes = field(kw_only=True)
+    divisor: Axes = field(kw_only=True)  # of the margin; of a table that lacks some of them, the margin over the others
 
     @once
     def withheld(self) -> NDArray[np.bool_]:

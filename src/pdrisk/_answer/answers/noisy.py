@@ -22,44 +22,22 @@ from pdrisk._mechanisms.contract.base import farther_side
 from pdrisk._mechanisms.partition_selection import PartitionSelection
 from pdrisk._model.expressions.kinds import NUMBER, TIME, kind_within
 
-__all__ = ["NoisyAnswers", "withhold"]
-
 
 @dataclass(frozen=True)
 class NoisyAnswers:
-    """Drawn numbers of G groups, and the values and intervals that may be shown of them.
+    """Drawn numbers of G groups, and the values and intervals that may be shown of them."""
 
-    Attributes
-    ----------
-    mechanism : Mechanism
-        Calibrated.
-    drawn : ndarray, shape (G,) or (k, G)
-        What it drew; nothing of what is withheld.
-    rounded_to : float or None
-        The base that a ledger has answers rounded to.
-    looked : float
-        The eps paid besides to see, with noise, whether an answer is about enough people: what is withheld tells too.
-    weight : Fraction
-        By how much a person can change the answer, as a multiple of what one record can.
-    selection : PartitionSelection or None
-        What chose the groups that are shown, where keys are private.
-    mu2 : Fraction or None
-        `Query.mu2_at` of its release; None: that of any answer for this eps.
-    draw : str
-        Identity of what was drawn, which lines of one release share.
-    hides_parts : bool
-        As in `Policy`: then an answer that is computed of several numbers is opaque.
-    """
-
-    mechanism: Mechanism
-    drawn: Drawn
-    rounded_to: float | None = None
+    mechanism: Mechanism  # Calibrated
+    drawn: Drawn  # what it drew; nothing of what is withheld; shape (G,)
+    rounded_to: float | None = None  # the base that a ledger has answers rounded to
+    # the eps paid besides to see, with noise, whether an answer is about enough people: what is withheld tells
+    # too
     looked: float = 0.0
-    weight: Fraction = Fraction(1)
-    selection: PartitionSelection | None = None
-    mu2: Fraction | None = None
-    draw: str = field(default_factory=new_draw)
-    hides_parts: bool = False
+    weight: Fraction = Fraction(1)  # by how much a person can change the answer, as a multiple of what one record can
+    selection: PartitionSelection | None = None  # what chose the groups that are shown, where keys are private
+    mu2: Fraction | None = None  # `Query.mu2_at` of its release; None: that of any answer for this eps
+    draw: str = field(default_factory=new_draw)  # identity of what was drawn, which lines of one release share
+    hides_parts: bool = False  # as in `Policy`: then an answer that is computed of several numbers is opaque
 
     @property
     def eps(self) -> float:

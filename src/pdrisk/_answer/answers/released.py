@@ -9,21 +9,14 @@ from pdrisk._answer.answers.facts import Facts
 from pdrisk._answer.answers.noisy import NoisyAnswers
 from pdrisk._model.query import Line
 
-__all__ = ["Released"]
-
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The noisy answers of one line.
-
-    Attributes
-    ----------
-    known : callable or None
-        Gives the curator's numbers, where the caller may see them, and asked for them or for one number alone.
-    """
+    """The noisy answers of one line."""
 
     line: Line
     noisy: NoisyAnswers
+    # gives the curator's numbers, where the caller may see them, and asked for them or for one number alone
     known: Callable[[], Facts] | None
 
     @property

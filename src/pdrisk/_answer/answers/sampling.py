@@ -20,8 +20,6 @@ from pdrisk._mechanisms import Bernstein
 from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
 from pdrisk.errors import NoisyReleaseWarning, ParameterError
 
-__all__ = ["design_interval", "sampling_interval"]
-
 TO_NOISE: Final = 0.1  # of how often an interval fails: noise falls off faster than sampling error grows
 NARROWER: Final = (
     "mechanism {mechanism!r} does not tell how much values spread, so this interval of the population holds for the "
@@ -35,19 +33,9 @@ def sampling_interval(noisy: NoisyAnswers, level: float, se: float | None = None
 
     With ``se``, the standard error by another design, by that.
 
-    Parameters
-    ----------
-    noisy : NoisyAnswers
-        Of a mean or proportion, whose mechanism tells how many records there are; of a count, or of a sum of numbers of
-        one sign.
-    level : float
-    se : float, optional
-        The standard error by another design, whose interval is asked for.
-
-    Raises
-    ------
-    ParameterError
-        For all others.
+    ``noisy``: of a mean or proportion, whose mechanism tells how many records there are; of a count, or of a sum of
+        numbers of one sign.
+    ``se``: the standard error by another design, whose interval is asked for.
     """
     if se is not None:
         return design_interval(noisy, np.array([se]), level)

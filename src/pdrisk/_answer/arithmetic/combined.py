@@ -24,8 +24,6 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Arithmetic", "Combined"]
-
 Interval = tuple[float, float]
 TINY: Final = 1e-300
 

@@ -13,8 +13,6 @@ from pdrisk._answer.arithmetic.forms import Ends, Linear, Ratio
 from pdrisk._answer.arithmetic.noises import SCALE, aligned, sums
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["Expression", "Opaque", "computed", "constants", "error_deviation", "interval", "shown"]
-
 SURE: Final = (
     10.0  # deviations of its noise that a denominator is larger, so that a ratio is nearly linear in the noise
 )
@@ -23,25 +21,13 @@ CLOSE: Final = 2.0**-40  # of weights that are in one proportion
 
 @dataclass(frozen=True)
 class Opaque:
-    """Answers of which only intervals are known, such as medians, times a factor.
+    """Answers of which only intervals are known, such as medians, times a factor."""
 
-    Attributes
-    ----------
-    key : hashable
-        Their identity.
-    values : ndarray of float64, shape (R,)
-    ends : callable
-        Gives the intervals at a level.
-    limits : (ndarray, ndarray)
-        Range of the exact answers.
-    factor : ndarray of float64, shape (R,)
-    """
-
-    key: Hashable
-    values: FloatArray
-    ends: Callable[[float], Ends]
-    limits: Ends
-    factor: FloatArray
+    key: Hashable  # their identity
+    values: FloatArray  # shape (R,)
+    ends: Callable[[float], Ends]  # gives the intervals at a level
+    limits: Ends  # range of the exact answers
+    factor: FloatArray  # shape (R,)
 
     @property
     def size(self) -> int:

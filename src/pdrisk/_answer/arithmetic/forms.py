@@ -14,8 +14,6 @@ from pdrisk._mechanisms.laws.laplace_sums import bound_of_sum, coarseness
 from pdrisk._mechanisms.laws.ratio_ends import upper_end
 from pdrisk._mechanisms.laws.whole_sums import MOST_POINTS, SUREST, critical_of_whole, points_for
 
-__all__ = ["Ends", "Linear", "Ratio", "form_of"]
-
 Ends = tuple[FloatArray, FloatArray]
 
 CLOSE: Final = 2.0**-40  # of weights that are multiples of another one
@@ -24,22 +22,12 @@ MOST_LAWS: Final = 256  # different laws of whole sums that are inverted for one
 
 @dataclass(frozen=True)
 class Linear:
-    """Sums of noisy numbers with weights: R of them, each plus a constant.
-
-    Attributes
-    ----------
-    noises : Noises
-    constant : ndarray of float64, shape (R,)
-    slack : ndarray of float64, shape (R,)
-        How far the exact sum may be off beside the noise, by rounding.
-    whole : bool
-        Whether all exact sums are whole numbers.
-    """
+    """Sums of noisy numbers with weights: R of them, each plus a constant."""
 
     noises: Noises
-    constant: FloatArray
-    slack: FloatArray
-    whole: bool = False
+    constant: FloatArray  # shape (R,)
+    slack: FloatArray  # how far the exact sum may be off beside the noise, by rounding; shape (R,)
+    whole: bool = False  # whether all exact sums are whole numbers
 
     @classmethod
     def constants(cls, numbers: FloatArray) -> Linear:
@@ -91,12 +79,9 @@ class Linear:
     def gathered(self, into: IntArray, source: IntArray, weight: FloatArray, size: int) -> Linear:
         """New sums: sum ``into[i]`` of them has the sum ``source[i]`` of these as a part, times ``weight[i]``.
 
-        Parameters
-        ----------
-        into, source : ndarray of int64, shape (m,)
-        weight : ndarray of float64, shape (m,)
-        size : int
-            How many new sums there are.
+        ``into, source``: shape (m,)
+        ``weight``: shape (m,)
+        ``size``: how many new sums there are.
         """
         starts = np.searchsorted(self.noises.row, np.arange(self.size + 1))
         lengths = np.diff(starts)[source]
@@ -138,11 +123,7 @@ class Linear:
 def _exact(laws: FloatArray, level: float) -> FloatArray | None:
     """Exact bounds of whole sums, those of one law computed once; None if laws are too many, or one is too wide.
 
-    Parameters
-    ----------
-    laws : ndarray of float64, shape (3, m, R)
-        Weights, numbers of times and scales.
-    level : float
+    ``laws``: shape (3, m, R). Weights, numbers of times and scales.
     """
     if not laws.shape[2]:
         return np.zeros(0)
@@ -161,12 +142,7 @@ def _exact(laws: FloatArray, level: float) -> FloatArray | None:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ratios of sums of noisy numbers: R of them.
-
-    Attributes
-    ----------
-    top, bottom : Linear
-    """
+    """Ratios of sums of noisy numbers: R of them."""
 
     top: Linear
     bottom: Linear

@@ -25,8 +25,6 @@ from pdrisk._core.surveys.inequality import (
 )
 from pdrisk._mechanisms.laws.laplace_sums import bound_of_sum, coarseness
 
-__all__ = ["Estimates", "IncomeBins"]
-
 Estimates = tuple[FloatArray, FloatArray, FloatArray]  # value, low, high
 Measure = Callable[[FloatArray, FloatArray], FloatArray]  # of noisy numbers and the variance of their noise, by row
 
@@ -43,28 +41,17 @@ PIECE: Final = 2**21  # numbers that are drawn at a time
 
 @dataclass(frozen=True)
 class IncomeBins:
-    """Noisy numbers of people in income bins, by group, and of all groups together.
+    """Noisy numbers of people in income bins, by group, and of all groups together."""
 
-    Attributes
-    ----------
-    numbers : ndarray of float64, shape (R, B)
-        Uncut; those of G groups, and where there are several their sum in a last row.
-    edges : ndarray of float64, shape (B + 1,)
-    cells : Linear
-        The G B noisy numbers with their law, group by group.
-    scale, unit, variance : float
-        Of the noise of one cell: with weights in units of weight, whose scale is the largest weight over eps.
-    line : float
-        Poverty line as a share of the median of all.
-    """
-
-    numbers: FloatArray
-    edges: FloatArray
-    cells: Linear
+    numbers: FloatArray  # uncut; those of G groups, and where there are several their sum in a last row; shape (R, B)
+    edges: FloatArray  # shape (B + 1,)
+    cells: Linear  # the G B noisy numbers with their law, group by group
+    # `scale`, `unit`, `variance`: of the noise of one cell: with weights in units of weight, whose scale is the
+    # largest weight over eps
     scale: float
     unit: float
     variance: float
-    line: float
+    line: float  # poverty line as a share of the median of all
 
     @classmethod
     def of(cls, measured: Measurements, edges: FloatArray, line: float) -> IncomeBins:

@@ -33,21 +33,6 @@ from pdrisk._answer.arithmetic.packed_arrays import packed_array, unpacked_array
 from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._mechanisms.laws.law import Law
 
-__all__ = [
-    "DRAW",
-    "MEASURED",
-    "MEASURED_COLUMNS",
-    "WITHHELD",
-    "Measured",
-    "Measurements",
-    "digest_of",
-    "new_draw",
-    "packed",
-    "packed_ends",
-    "unpacked",
-    "unpacked_ends",
-]
-
 MEASURED: Final = "measured"
 DRAW: Final = "draw"  # identity of the draw, the line of the answer and the cell, apart by colons
 MOST_NUMBERS: Final = 9  # that a mechanism measures in each cell

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from pdrisk._answer.arithmetic.measured import Measurements
 from pdrisk._core.summary import FloatArray, IntArray
 
-__all__ = ["LEAST", "MOST", "SCALE", "UNIT", "VALUE", "Noises", "aligned", "different", "sums"]
-
 ROUNDING: Final = 2.0**-45  # of floats, relative to the weights that were added: what is below is none
 LARGEST: Final = 2**62
 VALUE, SCALE, UNIT, LEAST, MOST = range(5)
@@ -20,20 +18,14 @@ VALUE, SCALE, UNIT, LEAST, MOST = range(5)
 
 @dataclass(frozen=True)
 class Noises:
-    """Terms of R sums: m noisy numbers, each once at most in each sum, with its weight.
+    """Terms of R sums: m noisy numbers, each once at most in each sum, with its weight."""
 
-    Attributes
-    ----------
-    keys : ndarray of int64, shape (m, 5)
-        Which sum; and which number: both halves of the identity of its draw, the cell, and which of its numbers. Rows
-        are in order.
-    weight : ndarray of float64, shape (m,)
-    facts : ndarray of float64, shape (m, 5)
-        The noisy value of the number; the scale of its noise, what it is a multiple of, and its range without noise.
-    """
-
+    # Which sum; and which number: both halves of the identity of its draw, the cell, and which of its numbers.
+    # Rows are in order; shape (m, 5)
     keys: IntArray
-    weight: FloatArray
+    weight: FloatArray  # shape (m,)
+    # the noisy value of the number; the scale of its noise, what it is a multiple of, and its range without
+    # noise; shape (m, 5)
     facts: FloatArray
 
     @classmethod
@@ -141,17 +133,10 @@ def sums(row: IntArray, terms: FloatArray, size: int) -> FloatArray:
 def different(row: IntArray, columns: list[FloatArray], size: int) -> list[FloatArray]:
     """Different combinations of numbers in each sum, one below the other, with how often each occurs.
 
-    Parameters
-    ----------
-    row : ndarray of int64, shape (m,)
-    columns : list of ndarray of float64, shape (m,)
-    size : int
-        R, the number of sums.
-
-    Returns
-    -------
-    list of ndarray of float64, shape (most, R)
-        One for each column, and the numbers of times; 0 where a sum has fewer.
+    ``row``: shape (m,)
+    ``columns``: shape (m,)
+    ``size``: r, the number of sums.
+    Returns: shape (most, R). One for each column, and the numbers of times; 0 where a sum has fewer.
     """
     if not len(row):
         return [np.zeros((1, size)) for _ in range(len(columns) + 1)]

@@ -9,8 +9,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["packed_array", "unpacked_array"]
-
 MANY: Final = 2**14  # numbers, whose first bytes, second bytes, ... are kept apart: noise makes the low ones random
 SAMPLE: Final = 2**12  # bytes that tell whether compressing shortens all
 FULL: Final = np.uint8(255)  # the highest byte of small negative numbers

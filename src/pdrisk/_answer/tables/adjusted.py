@@ -17,28 +17,15 @@ from pdrisk._mechanisms.laws.ratio_ends import upper_end
 from pdrisk._mechanisms.margin_estimates import EstimateNoise
 from pdrisk._model.margins import Grid
 
-__all__ = ["AdjustedTables", "PublishedTable", "axes_of", "places_of"]
-
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """Cells of a published answer that are a table: all of them, or those of one margin.
-
-    Attributes
-    ----------
-    grid : Grid
-    keys : tuple of tuple
-        Of its rows.
-    rows : ndarray of int64
-        Where its rows stand in the answer.
-    measured : Measurements or None
-        What was drawn of it, in its order; None where it follows from others alone.
-    """
+    """Cells of a published answer that are a table: all of them, or those of one margin."""
 
     grid: Grid
-    keys: tuple[tuple[Hashable, ...], ...]
-    rows: IntArray
-    measured: Measurements | None
+    keys: tuple[tuple[Hashable, ...], ...]  # of its rows
+    rows: IntArray  # where its rows stand in the answer
+    measured: Measurements | None  # what was drawn of it, in its order; None where it follows from others alone
 
     @property
     def by(self) -> str:
@@ -48,33 +35,17 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class AdjustedTables:
-    """Least squares over all tables.
-
-    Attributes
-    ----------
-    grid : Grid
-    law : Law
-        How the answer follows from the numbers.
-    design : MeasuredMargins
-    components : dict from set of axes to ndarray of float64, shape (k, ...)
-    measured : dict from set of axes to ndarray of float64, shape (k, ...)
-        What was measured; the weighted mean of tables by the same columns.
-    scales : dict from set of axes to list of float
-        Of the parts of the noise of each such number.
-    excess : float
-        Weighted squares of the differences of tables by the same columns.
-    doubles : int
-        How many numbers these are.
-    """
+    """Least squares over all tables."""
 
     grid: Grid
-    law: Law
+    law: Law  # how the answer follows from the numbers
     design: MeasuredMargins
-    components: dict[Axes, FloatArray]
+    components: dict[Axes, FloatArray]  # shape (k, ...)
+    # what was measured; the weighted mean of tables by the same columns; shape (k, ...)
     measured: dict[Axes, FloatArray]
-    scales: dict[Axes, list[float]]
-    excess: float
-    doubles: int
+    scales: dict[Axes, list[float]]  # of the parts of the noise of each such number
+    excess: float  # weighted squares of the differences of tables by the same columns
+    doubles: int  # how many numbers these are
 
     @classmethod
     def of(cls, given: Sequence[PublishedTable], grid: Grid) -> AdjustedTables:

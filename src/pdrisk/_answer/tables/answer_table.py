@@ -21,8 +21,6 @@ from pdrisk._core.once import called_once
 from pdrisk._mechanisms import ClippedSums
 from pdrisk._model.plain import plain_label
 
-__all__ = ["intervals_of", "one_answer", "table_of_lines", "wide_table"]
-
 
 def one_answer(results: Results, groups: pd.Index | None) -> Release | pd.DataFrame:
     """The answer to a query of one line: a `Release`, or a table of one row for each group."""
@@ -47,14 +45,8 @@ def table_of_lines(
 ) -> pd.DataFrame:
     """The answers to a query of several lines, one row for each, indexed by column and statistic, then by group.
 
-    Parameters
-    ----------
-    results : Results
-    groups : Index or None
-    level : Index, optional
-        Labels of the lines, which come after the groups, in the place of column and statistic.
-    names : tuple of str
-        Of the lines, in the place of column and statistic.
+    ``level``: labels of the lines, which come after the groups, in the place of column and statistic.
+    ``names``: of the lines, in the place of column and statistic.
     """
     parts = [_rows(results, at) for at in range(len(results.releases))]
     parts = [part.assign(release=at + 1) for at, part in zip(results.query.releases, parts, strict=True)]

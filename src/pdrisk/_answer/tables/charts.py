@@ -32,8 +32,6 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["KINDS", "plot"]
-
 KINDS: Final = ("points", "bars", "line", "histogram")
 OF_PANDAS: Final = {"bar": "bars", "barh": "bars", "hist": "histogram"}  # names that pandas has for them
 LETTERS: Final = 24  # of a key beside an axis

@@ -28,8 +28,6 @@ from pdrisk._model.plain import plain_label
 from pdrisk._printing import printable
 from pdrisk.errors import ColumnTypeError, DoubtfulReleaseWarning, ParameterError
 
-__all__ = ["consistent"]
-
 MOST_TABLES: Final = 100
 UNLIKELY: Final = 3.5  # of the test whether tables are of the same data: in standard deviations, for Laplace noise
 SAME: Final[dict[str, str]] = {

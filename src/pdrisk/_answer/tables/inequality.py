@@ -29,8 +29,6 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["MEASURES", "Inequality"]
-
 MEASURES: Final = ("gini", "poverty", "s80s20", "median")
 MEASURE: Final = "measure"
 MOST_QUANTILES: Final = 1000

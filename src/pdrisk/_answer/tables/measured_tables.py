@@ -24,19 +24,6 @@ from pdrisk._answer.arithmetic.measured import (
 from pdrisk._core.summary import FloatArray
 from pdrisk.errors import ParameterError
 
-__all__ = [
-    "ends_of",
-    "follow_from",
-    "measured_columns",
-    "measurements_of",
-    "number_columns",
-    "rows_of_line",
-    "said_of",
-    "sorted_table",
-    "wide_ends",
-    "wide_said",
-]
-
 LARGEST_EXACT: Final = 2.0**53  # below which floats hold every whole number
 
 
@@ -45,16 +32,10 @@ def measured_columns(
 ) -> dict[str, Any]:
     """Columns with the uncut numbers of each cell of a line, and their identity; missing where there are none.
 
-    Parameters
-    ----------
-    measured : sequence of Measurements or None
-        Of all lines of the answer.
-    at : int
-        Which line it is.
-    size : int
-        How many cells it has.
-    line : int, optional
-        What number of the line ``draw`` holds, if not ``at``.
+    ``measured``: of all lines of the answer.
+    ``at``: which line it is.
+    ``size``: how many cells it has.
+    ``line``: what number of the line ``draw`` holds, if not ``at``.
     """
     own = measured[at]
     columns = number_columns(own, max(0 if each is None else len(each.drawn) for each in measured), size)
@@ -83,14 +64,9 @@ def _draws(measured: Measurements, line: int) -> Any:
 def said_of(measured: Sequence[Measurements | None], index: pd.Index, *, by_group: bool = False) -> dict[str, Any]:
     """Measurements of the lines of a table for its attrs.
 
-    Parameters
-    ----------
-    measured : sequence of Measurements or None
-        Of each line, for all groups.
-    index : Index
-        Of the table.
-    by_group : bool
-        Whether the rows of a group follow each other, and not those of a line.
+    ``measured``: of each line, for all groups.
+    ``index``: of the table.
+    ``by_group``: whether the rows of a group follow each other, and not those of a line.
     """
     return packed(measured, digest_of(index)) | ({"by_group": True} if by_group else {})
 
@@ -142,15 +118,7 @@ def ends_of(table: pd.DataFrame) -> tuple[FloatArray, FloatArray] | None:
 def measurements_of(table: pd.DataFrame) -> list[Measurements | None]:
     """Measurements of each line of a table that pdrisk returned; None of opaque ones.
 
-    Parameters
-    ----------
-    table : DataFrame
-        As it was returned; with other rows or another order only if it has the columns of ``measured=True``.
-
-    Raises
-    ------
-    ParameterError
-        If the table does not say what it is, or its rows were edited.
+    ``table``: as it was returned; with other rows or another order only if it has the columns of ``measured=True``.
     """
     said = Answer.from_attrs(table.attrs)
     if said is None:

@@ -17,8 +17,6 @@ from pdrisk._core.summary import FloatArray
 from pdrisk._model.plain import float_of, plain_number
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["DEVIATIONS", "bases", "check_unscaled", "deviations", "intervals", "quality", "rounded", "to_multiples"]
-
 CLASSES: Final = ("A", "B", "C")
 DEVIATIONS: Final = 1.96  # of a normal variable in half of its 95 % interval
 STEPS: Final = np.array([1.0, 2.0, 5.0])  # times a power of ten, that numbers are rounded to
@@ -150,13 +148,7 @@ def intervals(table: pd.DataFrame) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def check_unscaled(table: pd.DataFrame) -> None:
-    """Refuse a crosstab that was computed from others, such as 100 times one: its numbers are not those of its noise.
-
-    Raises
-    ------
-    ParameterError
-        If a number lies outside of its interval, which no answer does.
-    """
+    """Refuse a crosstab computed from others, such as 100 times one: its numbers are not those of its noise."""
     try:
         values, low, high = intervals(table)
     except ParameterError:  # of a part, whose intervals are not known

@@ -18,8 +18,6 @@ from pdrisk._core.surveys.shrinkage import FEWEST, shrinkage
 from pdrisk._model.plain import plain_label
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["shrink"]
-
 ALL_AREAS: Final = "all"
 MECHANISM: Final = "two_sums"  # whose two numbers are the noisy sums that the formulas are about
 

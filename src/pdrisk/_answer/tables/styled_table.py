@@ -29,8 +29,6 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
-__all__ = ["show"]
-
 Looks = dict[int, tuple[list[str], Any]]  # texts and colours of columns, by position
 
 GREY: Final = "color: #999999"

@@ -18,44 +18,24 @@ from pdrisk._model.declared.attributes import ATTRIBUTE
 from pdrisk._model.plain import plain_label
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = [
-    "PublishedCells",
-    "cells_of",
-    "is_of_sql",
-    "label_of",
-    "noisy_headings",
-    "pandas_table",
-    "with_keys",
-    "written_cells",
-]
-
 LINES = "answer"  # name of the labels that tell statistics apart
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedCells:
-    """Published numbers of an answer, one row for each: nothing of the curator's is in them.
+    """Published numbers of an answer, one row for each: nothing of the curator's is in them."""
 
-    Attributes
-    ----------
-    keys : DataFrame, n rows
-        Labels of each number: a column for each key, and ``answer`` where there are several statistics.
-    values, low, high, bases : ndarray of float64, shape (n,)
-        Numbers, ends of their 95 % noise intervals (NaN where they are not known), and to which multiples of what the
-        noise lets them be rounded (0 where that is not known).
-    title : str
-        Name of the answer, for an axis.
-    is_count : bool
-        Whether all are counts, or shares of them.
-    """
-
+    # labels of each number: a column for each key, and ``answer`` where there are several statistics
     keys: pd.DataFrame
+    # `values`, `low`, `high`, `bases`: numbers, ends of their 95 % noise intervals (NaN where they are not
+    # known), and to which multiples of what the noise lets them be rounded (0 where that is not known); shape
+    # (n,)
     values: FloatArray
     low: FloatArray
     high: FloatArray
     bases: FloatArray
-    title: str
-    is_count: bool
+    title: str  # name of the answer, for an axis
+    is_count: bool  # whether all are counts, or shares of them
 
     @property
     def texts(self) -> list[str]:
@@ -66,17 +46,7 @@ class PublishedCells:
 def cells_of(answer: Any) -> PublishedCells:
     """Cells of a release or a table.
 
-    Parameters
-    ----------
-    answer : Release, sum or quotient of releases, or DataFrame
-        As pdrisk returned it; also of Polars, or a table of Arrow.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If it is no answer.
-    NotPublicError
-        If the bounds came from the data.
+    ``answer``: as pdrisk returned it; also of Polars, or a table of Arrow.
     """
     if isinstance(answer, Combined):
         return _of_computed(answer)

@@ -9,20 +9,13 @@ from fractions import Fraction
 from pdrisk._core.risks.risk import posterior
 from pdrisk._core.risks.whole_numbers import common_denominator, counted
 
-__all__ = ["chances"]
-
 RARE = 0.05  # a smaller chance is said as "1 in x"
 
 
 def chances(said: Mapping[str, str], prior: float, losses: Iterable[float]) -> tuple[str, list[str]]:
     """An attacker's chance before, and the most that it rises to after each of some losses.
 
-    Parameters
-    ----------
-    said : dict from field to text
-    prior : float
-        The base rate, a probability.
-    losses : iterable of float
+    ``prior``: the base rate, a probability.
 
     Examples
     --------

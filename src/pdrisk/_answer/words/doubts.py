@@ -24,8 +24,6 @@ from pdrisk.errors import DoubtfulReleaseWarning, NoisyReleaseWarning
 if TYPE_CHECKING:
     from pdrisk._answer.answers.released import Released
 
-__all__ = ["warn_after", "warn_before", "warn_of_crowded_bins", "warn_of_left_out"]
-
 HIDING = 10  # the largest eps that hides somebody
 LEFT_OUT = 0.01  # of the records: curators are warned if limits of rows or groups leave out more
 MANY, SMALL = 20, 0.1  # cells of a table, and the share of them whose noise may be wider than their number

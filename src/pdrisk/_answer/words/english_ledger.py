@@ -4,8 +4,6 @@ from typing import Final
 
 from pdrisk._ledger.rules.success_limits import LATE
 
-__all__ = ["OF_LEDGERS"]
-
 OF_LEDGERS: Final = {
     "computed_from_one": "{value}: computed from the answer below, and tells nothing that it does not tell.",
     "computed_from_several": (

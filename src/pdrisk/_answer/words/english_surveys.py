@@ -2,8 +2,6 @@
 
 from typing import Final
 
-__all__ = ["OF_SURVEYS"]
-
 OF_SURVEYS: Final = {
     "weight_of_later": ", and the later one a weight",
     "weights_are": (

@@ -27,8 +27,6 @@ from pdrisk._model.unit import ONE_RECORD
 from pdrisk._printing import DisplayedText, laid_out, printable
 from pdrisk.errors import NotPublicError, ParameterError
 
-__all__ = ["AUDIENCES", "explained", "not_for_others", "participant"]
-
 PUBLIC: Final = ("participant", "publication")
 AUDIENCES: Final = ("participant", "analyst", "curator", "publication")
 Rows = list[tuple[str, str]]
@@ -53,24 +51,10 @@ def explained(
 ) -> str:
     """A release in words.
 
-    Parameters
-    ----------
-    answer : Answer
-    audience : {"participant", "analyst", "curator", "publication"}
-    so_far : float or ledger, optional
-        The eps of all releases so far, this one included; or the ledger that paid.
-    language : str
-    prior : float, optional
-        The chance that an attacker starts from, instead of a coin's 1/2.
-    exposed : sequence of Exposed or None
-        The curator's numbers of each line, as far as they are known; only the curator's text shows them.
-
-    Raises
-    ------
-    NotPublicError
-        For a participant or a publication, if the bounds came from the data.
-    ParameterError, ColumnTypeError
-        If the audience or language is unknown, or ``so_far`` cannot include this release.
+    ``audience``: {"participant", "analyst", "curator", "publication"}
+    ``so_far``: the eps of all releases so far, this one included; or the ledger that paid.
+    ``prior``: the chance that an attacker starts from, instead of a coin's 1/2.
+    ``exposed``: the curator's numbers of each line, as far as they are known; only the curator's text shows them.
     """
     said = texts(language, answer)
     if not isinstance(audience, str) or audience not in AUDIENCES:

@@ -9,8 +9,6 @@ from pdrisk._answer.answers import formatting
 from pdrisk._answer.answers.answer import Answer
 from pdrisk._printing import printable
 
-__all__ = ["groups_said"]
-
 SOURCES: Final = {"data": "groups_from_data", "categories": "groups_from_categories", "private": "groups_private"}
 
 

@@ -11,8 +11,6 @@ from pdrisk._answer.answers.formatting import number
 from pdrisk._core.statistics import Proportion
 from pdrisk._printing import printable
 
-__all__ = ["clamped", "hidden_values", "of_survey", "title"]
-
 
 def title(answer: Answer) -> str:
     """Names of all lines; of one alone with what its values were clamped to, of changes with whom they are about."""

@@ -17,20 +17,12 @@ from pdrisk._ledger.publishing.promise import Promise, promise_of
 from pdrisk._printing import DisplayedText, laid_out, printable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["explained_ledger"]
-
 AUDIENCES: Final = ("participant", "analyst", "publication")
 SURE: Final = 0.95
 
 
 def explained_ledger(ledger: object, audience: object, language: object) -> str:
-    """A ledger in words, for one audience.
-
-    Raises
-    ------
-    ParameterError, ColumnTypeError
-        If it is no ledger, or the audience is not one of those.
-    """
+    """A ledger in words, for one audience."""
     if not isinstance(ledger, Payer):
         raise ColumnTypeError("explain takes an answer of pdrisk, or so_far=ledger alone for all answers together.")
     said = texts(language)

@@ -8,8 +8,6 @@ from pdrisk._answer.answers import formatting
 from pdrisk._answer.answers.answer import Answer
 from pdrisk._printing import printable
 
-__all__ = ["of_truncated", "rule_of", "share_left_out", "where_rows_count"]
-
 
 def rule_of(answer: Answer, said: Mapping[str, str]) -> str:
     """What counts of each person, if an answer may leave out rows or groups of theirs; else nothing."""

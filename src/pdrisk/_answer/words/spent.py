@@ -19,8 +19,6 @@ from pdrisk._ledger.rules.success_limits import HARDLY
 from pdrisk._model.unit_label import name_of_people
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["SoFar", "called", "doubts", "left_of", "spent_so_far"]
-
 
 @dataclass(frozen=True, slots=True)
 class SoFar:

@@ -12,8 +12,6 @@ import numpy as np
 from pdrisk._core.margins.components import Axes, product, subsets
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["STEPS", "alloted", "spread"]
-
 STEPS: Final = 100  # shares are whole multiples of one over this
 ROUNDS: Final = 300  # of the descent, for each start
 RATE: Final = 0.5
@@ -23,22 +21,12 @@ TINY: Final = 1e-12
 def alloted(sizes: Sequence[int], margins: Collection[Axes]) -> dict[Axes, Fraction]:
     """Shares of eps at which the mean log standard deviation of the published tables is least.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Of the axes of the table.
-    margins : collection of sets of axes
-        The published tables, the cells among them: only these are measured.
-
-    Returns
-    -------
-    dict from set of axes to Fraction
-        Of those that are measured, hundredths that add up to 1; at least one of the cells'.
-
-    Notes
-    -----
     Noise of scale 1/eps has variance ``2 / eps**2``, and estimates are those of `MeasuredMargins`. The mean is not
     convex in the shares: exponentiated gradient descent (Kivinen & Warmuth 1997) starts from several of them.
+
+    ``sizes``: of the axes of the table.
+    ``margins``: the published tables, the cells among them: only these are measured.
+    Returns: of those that are measured, hundredths that add up to 1; at least one of the cells'.
     """
     problem = _Problem(tuple(sizes), sorted(margins, key=lambda axes: (len(axes), axes)))
     found = min((_rounded(problem.descended(start)) for start in problem.starts()), key=problem.mean_log)

@@ -15,8 +15,6 @@ import numpy as np
 
 from pdrisk._core.summary import FloatArray, IntArray
 
-__all__ = ["Axes", "broadcast_sum", "components", "margin", "means", "of_means", "product", "subsets"]
-
 Axes = tuple[int, ...]
 Numbers = TypeVar("Numbers", FloatArray, IntArray)
 

@@ -11,40 +11,20 @@ from pdrisk._core.once import once
 from pdrisk._core.summary import FloatArray
 from pdrisk.errors import ParameterError
 
-__all__ = ["MeasuredMargins", "Weight"]
-
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """Weight in an estimate that some measured cells have, all the same.
+    """Weight in an estimate that some measured cells have, all the same."""
 
-    Attributes
-    ----------
-    axes : tuple of int
-        Those of the measured margin.
-    weight : float
-    cells : int
-        How many cells have it.
-    within : float
-        Their weight in the cell of a smaller margin that the cell belongs to.
-    """
-
-    axes: Axes
+    axes: Axes  # those of the measured margin
     weight: float
-    cells: int
-    within: float = 0.0
+    cells: int  # how many cells have it
+    within: float = 0.0  # their weight in the cell of a smaller margin that the cell belongs to
 
 
 @dataclass(frozen=True)
 class MeasuredMargins:
     """Margins of a table that were measured, each with independent noise of one variance in all of its cells.
-
-    Attributes
-    ----------
-    sizes : tuple of int, length k
-        Of the axes of the table.
-    variances : dict from set of axes to float
-        Of the noise of each measured margin, above 0; the cells of the table are that of all axes.
 
     Notes
     -----
@@ -55,7 +35,8 @@ class MeasuredMargins:
     all A within B (Gauss-Markov; tests compare with dense least squares).
     """
 
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # of the axes of the table
+    # of the noise of each measured margin, above 0; the cells of the table are that of all axes
     variances: Mapping[Axes, float]
 
     @once
@@ -67,10 +48,7 @@ class MeasuredMargins:
     def estimated_components(self, measured: Mapping[Axes, FloatArray]) -> dict[Axes, FloatArray]:
         """Estimates of ``theta_A`` for each component that a margin measured.
 
-        Parameters
-        ----------
-        measured : dict from set of axes to ndarray of float64
-            The numbers of each measured margin; see `components` for their shapes.
+        ``measured``: the numbers of each measured margin; see `components` for their shapes.
         """
         found: dict[Axes, FloatArray] = {}
         for axes, numbers in measured.items():
@@ -100,11 +78,7 @@ class MeasuredMargins:
 
         They are equal of measured cells that have the same of its labels.
 
-        Parameters
-        ----------
-        axes : tuple of int
-        within : tuple of int
-            Some of these axes: those of the smaller margin.
+        ``within``: some of these axes: those of the smaller margin.
         """
         self.check_measured(axes)
         for measured in self.variances:
@@ -137,12 +111,7 @@ class MeasuredMargins:
         return {part: each / self.variances[measured] for part, each in found.items()}
 
     def check_measured(self, axes: Axes) -> None:
-        """Refuse a margin that has a component which nothing measured.
-
-        Raises
-        ------
-        ParameterError
-        """
+        """Refuse a margin that has a component which nothing measured."""
         if not any(set(axes) <= set(measured) for measured in self.variances):
             raise ParameterError("a margin was asked for that has axes which no measured table has together.")
 

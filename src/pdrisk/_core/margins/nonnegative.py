@@ -10,8 +10,6 @@ import numpy as np
 from pdrisk._core.margins.components import Axes, broadcast_sum, components, means, of_means, product, subsets
 from pdrisk._core.summary import FloatArray, IntArray
 
-__all__ = ["nearest_tables", "on_simplex", "rounded_sum"]
-
 MOST_STEPS: Final = 130
 CLOSE: Final = 0.01  # people in a cell, as a root mean square
 APART: Final = 0.1  # of tables that do not get closer: there is none
@@ -20,12 +18,8 @@ APART: Final = 0.1  # of tables that do not get closer: there is none
 def on_simplex(values: FloatArray, total: float) -> FloatArray:
     """Nearest non-negative numbers that add up to a total (Held, Wolfe & Crowder 1974).
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (..., n)
-        Each row by itself; one with NaN becomes NaN.
-    total : float
-        At least 0.
+    ``values``: shape (..., n). Each row by itself; one with NaN becomes NaN.
+    ``total``: at least 0.
     """
     falling = np.sort(values, axis=-1)[..., ::-1]
     surplus = (np.cumsum(falling, axis=-1) - total) / np.arange(1, values.shape[-1] + 1)
@@ -47,23 +41,12 @@ def nearest_tables(
 ) -> tuple[FloatArray, list[IntArray]]:
     """A non-negative table near the estimates, and whole one-way margins, which it has but for its rounding.
 
-    Parameters
-    ----------
-    sizes : tuple of int, length k
-    estimated, variances : dict from set of axes
-        Components and their variances, of `MeasuredMargins`.
-
-    Returns
-    -------
-    table : ndarray of float64, shape sizes
-    one_way : list of ndarray of int64
-        One for each axis, all with the same sum.
-
-    Notes
-    -----
     The total is rounded first; then each one-way margin is the nearest on the simplex of the total, rounded; then
     every table over two axes, three and so on is the nearest non-negative one that keeps the smaller ones. Cells below
     0 would otherwise be moved one by one, and their sums, which are known far better, with them.
+
+    ``estimated, variances``: components and their variances, of `MeasuredMargins`.
+    Returns: one for each axis, all with the same sum.
     """
     k = len(sizes)
     total = max(int(np.rint(estimated[()]).item()), 0)

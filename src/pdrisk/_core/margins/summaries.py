@@ -9,8 +9,6 @@ import numpy as np
 from pdrisk._core.margins.components import Axes, margin
 from pdrisk._core.summary import IntArray, Summary
 
-__all__ = ["in_grid", "summary_of_margin"]
-
 SUMS: Final = ("n", "steps", "places", "place_squares", "whole")  # parts of a summary that add up
 
 
@@ -24,14 +22,8 @@ def in_grid(numbers: IntArray, places: IntArray, sizes: tuple[int, ...]) -> IntA
 def summary_of_margin(summary: Summary, places: IntArray, sizes: tuple[int, ...], axes: Axes) -> Summary:
     """Summary of the records of each cell of a margin, row by row: as far as it is made of sums.
 
-    Parameters
-    ----------
-    summary : Summary
-        Of the cells.
-    places : ndarray of int64, shape (G,)
-        Where each of them stands in the table, row by row.
-    sizes : tuple of int
-    axes : set of axes
+    ``summary``: of the cells.
+    ``places``: shape (G,). Where each of them stands in the table, row by row.
     """
 
     def summed(numbers: IntArray) -> IntArray:

@@ -12,8 +12,6 @@ from pdrisk._core.margins.least_squares import MeasuredMargins
 from pdrisk._core.margins.nonnegative import nearest_tables
 from pdrisk._core.summary import FloatArray, IntArray
 
-__all__ = ["whole_table"]
-
 SWEEPS: Final = 60
 PARTS: Final = 8  # of the moves of a sweep, of which ever fewer are tried
 
@@ -21,21 +19,11 @@ PARTS: Final = 8  # of the moves of a sweep, of which ever fewer are tried
 def whole_table(measured: MeasuredMargins, estimated: Mapping[Axes, FloatArray]) -> IntArray:
     """Whole, non-negative cells near to estimates; margins are their sums.
 
-    Parameters
-    ----------
-    measured : MeasuredMargins
-        All components of the table among them.
-    estimated : dict from set of axes to ndarray of float64
-        `MeasuredMargins.estimated_components`.
-
-    Returns
-    -------
-    ndarray of int64, shape sizes
-
-    Notes
-    -----
     Rounding keeps one-way margins exactly, and those over more axes as near as moves of single people can bring them:
     no rounding keeps all (there may be none for three axes and more).
+
+    ``measured``: all components of the table among them.
+    ``estimated``: `MeasuredMargins.estimated_components`.
     """
     table, one_way = nearest_tables(measured.sizes, estimated, measured.component_variances)
     return rounded(table, one_way) if table.ndim > 1 else one_way[0]

@@ -13,8 +13,6 @@ from pdrisk._core.risks.worlds import positive
 from pdrisk._core.summary import FloatArray
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["LEVEL", "binomial_tail", "clopper_pearson"]
-
 LEVEL: Final = 0.999
 TINY = 1e-300
 HALVINGS = 200  # of [0, 1]: to the last float of any probability that can be told from 0

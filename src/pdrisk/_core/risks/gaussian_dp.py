@@ -15,25 +15,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-__all__ = [
-    "UP",
-    "largest_eps",
-    "limit_of",
-    "mu_of_coin",
-    "mu_of_exponential",
-    "mu_of_geometric",
-    "mu_of_laplace",
-    "mu_of_pure",
-    "mu_of_records_apart",
-    "normal_cdf",
-    "on_lattice",
-    "promised",
-    "root",
-    "squared",
-    "success_of",
-    "upper_quantile",
-]
-
 UP: Final = 1 + 2.0**-40
 DOWN: Final = 1 - 2.0**-40
 LARGEST_EPS: Final = 600.0  # beyond, tails leave the range of floats
@@ -129,18 +110,11 @@ def _tail_of_geometric(rate: float, steps: int) -> float:
 def mu_of_records_apart(eps: float, change: int, records: int) -> float:
     """m of counts or whole sums of groups, over which a person's records may be spread in any way.
 
-    Parameters
-    ----------
-    eps : float
-        Of all the records together.
-    change : int
-        How much one record moves the number of its group at most.
-    records : int
-
-    Notes
-    -----
     The largest sum of m**2 over partitions of the records: at most their number times the largest m**2 a record.
     Beyond `COUNTED` in one group, m is at most that of Laplace noise, of which L**2 / eps rises.
+
+    ``eps``: of all the records together.
+    ``change``: how much one record moves the number of its group at most.
     """
     rate, many = eps / records, records > COUNTED
     dearest = max(mu_of_geometric(rate * k, change * k) ** 2 / k for k in range(1, min(records, COUNTED) + 1))

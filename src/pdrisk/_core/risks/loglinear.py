@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["MOST_CELLS", "CellTable", "LogLinear", "log_linear"]
-
 Margin: TypeAlias = tuple[int, ...]  # the keys that it is by
 
 MOST_CELLS: Final = 2**21  # combinations of keys' values for which interactions are fitted
@@ -25,47 +23,25 @@ FITS: Final = 1.96  # of a criterion that is standard normal where the model hol
 
 @dataclass(frozen=True, slots=True)
 class LogLinear:
-    """Log-linear model of classes: how many people of the population each is expected to have.
+    """Log-linear model of classes: how many people of the population each is expected to have."""
 
-    Attributes
-    ----------
-    independent : ndarray of float64, shape (C,)
-        By main effects alone.
-    chosen : ndarray of float64, shape (C,)
-        With the interactions that were chosen.
-    interactions : tuple of (int, int)
-        Pairs of keys.
-    cells : int
-        Combinations of all values that occur.
-    """
-
-    independent: FloatArray
-    chosen: FloatArray
-    interactions: tuple[tuple[int, int], ...]
-    cells: int
+    independent: FloatArray  # by main effects alone; shape (C,)
+    chosen: FloatArray  # with the interactions that were chosen; shape (C,)
+    interactions: tuple[tuple[int, int], ...]  # pairs of keys
+    cells: int  # combinations of all values that occur
 
 
 def log_linear(codes: Sequence[NDArray[np.integer[Any]]], sample: FloatArray, population: FloatArray) -> LogLinear:
     """Log-linear model of the sizes of classes in the population.
 
-    Parameters
-    ----------
-    codes : sequence of ndarray of int, shape (C,)
-        For each key, the values of classes that are in the sample, as codes.
-    sample, population : ndarray of float64, shape (C,)
-        People of a class in the sample, and their weights' sum.
-
-    Returns
-    -------
-    LogLinear
-
-    Notes
-    -----
     Skinner & Shlomo 2008, "Assessing Identification Risk in Survey Microdata Using Log-Linear Models": the number of
     people in a cell is Poisson, and the logarithm of its mean a sum of effects of keys. Weights are fitted
     (pseudo-likelihood). Main effects alone underfit, and overestimate risks. So pairs of keys are added one by one
     (their forward selection), each time the one with the smallest criterion, until this says that the model fits. Of
     the pairs that remain, each is judged by one sweep of proportional fitting, and the one taken is fitted to the end.
+
+    ``codes``: shape (C,). For each key, the values of classes that are in the sample, as codes.
+    ``sample, population``: shape (C,). People of a class in the sample, and their weights' sum.
     """
     places = [np.unique(code, return_inverse=True) for code in codes]
     levels, at = [len(found) for found, _ in places], [place for _, place in places]
@@ -96,19 +72,12 @@ def log_linear(codes: Sequence[NDArray[np.integer[Any]]], sample: FloatArray, po
 
 @dataclass(frozen=True, slots=True)
 class CellTable:
-    """Contingency table: cells of all combinations, those without anybody included.
+    """Contingency table: cells of all combinations, those without anybody included."""
 
-    Attributes
-    ----------
-    sample, fraction : ndarray of float64, shape (cells,)
-        People in the sample, and the share of the population that they are.
-    population : ndarray of float64
-        Weights, with an axis for each key.
-    """
-
+    # `sample`, `fraction`: people in the sample, and the share of the population that they are; shape (cells,)
     sample: FloatArray
     fraction: FloatArray
-    population: FloatArray
+    population: FloatArray  # weights, with an axis for each key
 
     def scaled(self, fit: FloatArray, margin: Margin) -> FloatArray:
         """The fit in proportion to what the weights are in a margin."""

@@ -12,19 +12,6 @@ from pdrisk._core.foreign import array_of, own_errors, shown
 from pdrisk._core.summary import FloatArray
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = [
-    "METRICS",
-    "Risk",
-    "epsilon_for",
-    "metrics",
-    "most_exposed_first",
-    "posterior",
-    "privacy_loss",
-    "reached_already",
-    "risks_of_losses",
-    "success_bound",
-]
-
 SMALLEST: Final = 1e-300  # of a probability, so that its odds are finite
 METRICS: Final = ("worst_case", "two_worlds", "many_worlds", "identifiability")
 
@@ -75,8 +62,6 @@ def belief(loss: FloatArray | float, prior: FloatArray | float) -> FloatArray:
 def success_bound(eps: float, delta: float) -> float:
     """How often the best attacker with a coin's prior is right at most about a person, after an (eps, delta) answer.
 
-    Notes
-    -----
     ``(e**eps + delta) / (1 + e**eps)``: of a test between two neighbours the error rates a, b obey
     ``a + e**eps b >= 1 - delta`` and the same exchanged (Kairouz, Oh & Viswanath 2015), so that
     ``(a + b) / 2 >= (1 - delta) / (1 + e**eps)``. With delta it says nothing of the highest belief after a single
@@ -290,19 +275,11 @@ def risks_of_losses(
 ) -> dict[str, FloatArray]:
     """The four metrics from the privacy losses of a mechanism.
 
-    Parameters
-    ----------
-    eps : array_like of float, shape (...)
-    n : ndarray of int64, shape (...)
-    loss : ndarray of float64, shape (...)
-        Of the most exposed neighbour.
-    loss_between_worlds : ndarray of float64, shape (...)
-        Largest between two worlds that lack one record each.
-
-    Returns
-    -------
-    dict of str to ndarray of float64, shape (...)
-        As `metrics`.
+    ``eps``: shape (...)
+    ``n``: shape (...)
+    ``loss``: shape (...). Of the most exposed neighbour.
+    ``loss_between_worlds``: shape (...). Largest between two worlds that lack one record each.
+    Returns: shape (...). As `metrics`.
     """
     epsilon = np.asarray(eps, dtype=np.float64)
     shape = np.broadcast_shapes(epsilon.shape, np.shape(n))
@@ -325,14 +302,11 @@ def most_exposed_first(
 ) -> NDArray[np.intp]:
     """Order of answers at one eps by how far they expose somebody; answers about nobody come last.
 
-    Parameters
-    ----------
-    n : ndarray of int64, shape (m,)
-    share : ndarray of float64, shape (m,)
-        LS/GS, which orders them as the two-worlds risk does. It is 1 for every count and every sum; where it is equal,
-        the other two risks decide, which are larger among fewer people.
-    many_worlds, identifiability : ndarray of float64, shape (m,)
-        NaN where n = 0: by convention LS is GS there, though there is nobody to expose.
+    ``n``: shape (m,)
+    ``share``: shape (m,). LS/GS, which orders them as the two-worlds risk does. It is 1 for every count and every
+        sum; where it is equal, the other two risks decide, which are larger among fewer people.
+    ``many_worlds, identifiability``: shape (m,). NaN where n = 0: by convention LS is GS there, though there is
+        nobody to expose.
     """
     return np.lexsort((-np.nan_to_num(identifiability), -np.nan_to_num(many_worlds), -share, n == 0))
 

@@ -10,8 +10,6 @@ import numpy as np
 from pdrisk._core.risks.binomial import binomial_tail
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["expected_mean", "expected_mean_by_spread", "expected_total"]
-
 HALVINGS = 44
 TO_SPREAD = 0.1  # of how often an interval fails, for the spread of the values
 CELLS = 1200  # of the distances that are tried, each 1.5 % longer than the one before
@@ -21,21 +19,14 @@ NEAREST = 1e-7
 def expected_mean(low: FloatArray, high: FloatArray, n: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     """Interval of a population's mean, for values in [0, 1].
 
-    Parameters
-    ----------
-    low, high : ndarray of float64, shape (G,)
-        Ends of the mean of a simple random sample, in [0, 1].
-    n : ndarray of float64, shape (G,)
-        Size of the sample, or less.
-    level : float
-        How sure, in (0, 1).
-
-    Notes
-    -----
     The ends are those of Clopper & Pearson (1934): so far away that a sample of truth values with this mean has x or
     less, or x or more, with probability ``(1 - level) / 2``. For a proportion that is exact. Of all values in [0, 1]
     with this mean, truth values spread the most and have the largest exponential moments, drawn with or without
     replacement (Hoeffding 1963, theorem 1 and section 6). That no others have heavier tails is checked, not proved.
+
+    ``low, high``: shape (G,). Ends of the mean of a simple random sample, in [0, 1].
+    ``n``: shape (G,). Size of the sample, or less.
+    ``level``: how sure, in (0, 1).
     """
     fails, known = (1 - level) / 2, np.maximum(n, 0.0)
 
@@ -50,16 +41,6 @@ def expected_mean_by_spread(
 ) -> tuple[FloatArray, FloatArray]:
     """`expected_mean`, where the variance of the sample is known: narrower if that is small.
 
-    Parameters
-    ----------
-    low, high : ndarray of float64, shape (G,)
-    spread : ndarray of float64, shape (G,)
-        Variance of the sample over n, or more.
-    n : ndarray of float64, shape (G,)
-    level : float
-
-    Notes
-    -----
     Let p be the mean of the population and s its variance, at most ``p (1 - p)``. (i) Squared distances from p lie in
     [0, 1], have the mean s in the population, and ``y = spread + (x - p)**2`` or less in the sample: so s is at most
     what `expected_mean` gives for a mean of y. (ii) Of all values that are at most p below p and have a variance of s,
@@ -69,6 +50,10 @@ def expected_mean_by_spread(
     them both are exact. For distances between two of a series, t is that of the nearer one, p and s those of the
     farther one: so a mean that is not among those tried is not left out by mistake. The interval ends at the farthest
     that is not ruled out.
+
+    ``low, high``: shape (G,)
+    ``spread``: shape (G,). Variance of the sample over n, or more.
+    ``n``: shape (G,)
     """
     fails = 1 - level
     of_spread, of_side = fails * TO_SPREAD, fails * (1 - TO_SPREAD) / 2
@@ -103,17 +88,11 @@ def _farthest_by_spread(
 def expected_total(low: FloatArray, high: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     """Interval of the expected total of a sample whose values lie in [0, 1] and whose size is not known.
 
-    Parameters
-    ----------
-    low, high : ndarray of float64, shape (G,)
-        Ends of the total of the sample; 0 or more.
-    level : float
-
-    Notes
-    -----
     As the logarithm of each value's moment generating function is at most ``p (e^t - 1)``, a total with the mean m is x
     or more with probability ``exp(-(x ln(x/m) - x + m))`` at most, for x >= m, and x or less likewise: a Poisson
     variable's bound, whatever the number of values.
+
+    ``low, high``: shape (G,). Ends of the total of the sample; 0 or more.
     """
     sure = -math.log((1 - level) / 2)
     low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["MODELS", "closeness", "diversity", "expected_reciprocal", "probability_below"]
-
 IntArray = NDArray[np.int64]
 
 MODELS: Final = ("negative_binomial", "poisson")
@@ -22,26 +20,17 @@ PANELS, POINTS = 3, 40  # poles are pi away or farther, so the quadrature leaves
 def expected_reciprocal(sample: FloatArray, population: FloatArray, model: str = "negative_binomial") -> FloatArray:
     """Individual risk of re-identification: the expectation of 1/F, of a class of unknown population size F.
 
-    Parameters
-    ----------
-    sample : ndarray of float64, shape (C,)
-        Sizes f of classes in the sample, whole numbers of at least 1.
-    population : ndarray of float64, shape (C,)
-        Their estimated sizes, such as sums of weights; at least ``sample``.
-    model : {"negative_binomial", "poisson"}
-        How many people of the class, F - f, were not sampled: failures before the f-th success of probability
-        ``p = sample / population``, or Poisson with mean ``population - sample``.
-
-    Returns
-    -------
-    ndarray of float64, shape (C,)
-
-    Notes
-    -----
     Benedetti & Franconi 1998, the individual risk of mu-Argus ("negative_binomial"). Both are
     ``E(1/F) = integral of E(exp(-tF)) over t > 0``. For the negative binomial, with ``v = exp(-s)`` in the place of
     ``p exp(-t) / (1 - (1-p) exp(-t))``, that is ``p integral of exp(-fs) / (p + (1-p) exp(-s)) over s > 0``; for
     Poisson with mean m, with ``v = 1 - exp(-t)``, ``integral of (1-v)^(f-1) exp(-mv) over 0 < v < 1``.
+
+    ``sample``: shape (C,). Sizes f of classes in the sample, whole numbers of at least 1.
+    ``population``: shape (C,). Their estimated sizes, such as sums of weights; at least ``sample``.
+    ``model``: {"negative_binomial", "poisson"}; how many people of the class, F - f, were not sampled: failures
+        before the f-th success of probability ``p = sample / population``, or Poisson with mean ``population -
+        sample``.
+    Returns: shape (C,)
 
     Examples
     --------
@@ -102,21 +91,13 @@ def probability_below(
 def diversity(classes: IntArray, counts: IntArray, number: int) -> tuple[IntArray, FloatArray, FloatArray]:
     """Diversity of a sensitive value within classes: distinct values, entropy l, and the share of the commonest.
 
-    Parameters
-    ----------
-    classes, counts : ndarray of int64, shape (V,)
-        A line for each value that occurs in a class: the class, and how many have the value there, at least 1.
-    number : int
-        Of classes.
-
-    Returns
-    -------
-    distinct : ndarray of int64, shape (number,)
-        l of distinct l-diversity; 0 where no value is known.
-    entropy : ndarray of float64, shape (number,)
-        ``exp`` of Shannon's entropy, l of entropy l-diversity (Machanavajjhala et al. 2007); NaN without a value.
-    largest : ndarray of float64, shape (number,)
-        How often an attacker who guesses the commonest value is right; NaN without a value.
+    ``classes, counts``: shape (V,). A line for each value that occurs in a class: the class, and how many have the
+        value there, at least 1.
+    ``number``: of classes.
+    Returns: shape (number,). l of distinct l-diversity; 0 where no value is known.
+    Returns: shape (number,). ``exp`` of Shannon's entropy, l of entropy l-diversity (Machanavajjhala et al. 2007);
+        NaN without a value.
+    Returns: shape (number,). How often an attacker who guesses the commonest value is right; NaN without a value.
     """
     distinct = np.bincount(classes, minlength=number)
     total = np.bincount(classes, weights=counts, minlength=number)
@@ -132,25 +113,15 @@ def diversity(classes: IntArray, counts: IntArray, number: int) -> tuple[IntArra
 def closeness(classes: IntArray, values: IntArray, counts: IntArray, number: int, *, ordered: bool) -> FloatArray:
     """Distance of the values of each class from those of the whole table: t of t-closeness.
 
-    Parameters
-    ----------
-    classes, values, counts : ndarray of int64, shape (V,)
-        A line for each value that occurs in a class: the class, the place of the value among all that occur, and how
-        many have it there, at least 1. Sorted by class and value.
-    number : int
-        Of classes.
-    ordered : bool
-        Whether distances are those of ordered values (earth mover's, steps of equal length) or equal for all.
-
-    Returns
-    -------
-    ndarray of float64, shape (number,)
-        In [0, 1]; NaN for a class without a value.
-
-    Notes
-    -----
     Li, Li & Venkatasubramanian 2007. Equal distances: ``sum |q - p| / 2``. Ordered: ``sum |Q_i - P_i| / (m - 1)`` with
     cumulative shares; Q is constant between the values of a class, so each stretch needs only where P crosses it.
+
+    ``classes, values, counts``: shape (V,). A line for each value that occurs in a class: the class, the place of
+        the value among all that occur, and how many have it there, at least 1. Sorted by class and value.
+    ``number``: of classes.
+    ``ordered``: whether distances are those of ordered values (earth mover's, steps of equal length) or equal for
+        all.
+    Returns: shape (number,). In [0, 1]; NaN for a class without a value.
     """
     overall = np.bincount(values, weights=counts)
     m, whole = len(overall), np.bincount(classes, weights=counts, minlength=number)

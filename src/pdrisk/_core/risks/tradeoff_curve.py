@@ -16,36 +16,15 @@ import numpy as np
 from pdrisk._core.risks.gaussian_dp import normal_cdf, upper_quantile
 from pdrisk._core.summary import FloatArray
 
-__all__ = [
-    "Curve",
-    "of_coin",
-    "of_exponential",
-    "of_gaussian",
-    "of_geometric",
-    "of_laplace",
-    "of_pure",
-    "of_two_steps",
-    "sure_of",
-    "with_delta",
-]
-
 FINE: Final = 20_001
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Trade-off curve.
+    """Trade-off curve."""
 
-    Attributes
-    ----------
-    missed : callable
-        Of false alarms in [0, 1], shape (k,).
-    kinks : tuple of float
-        Where it bends: between neighbours of a polygon it is straight.
-    """
-
-    missed: Callable[[FloatArray], FloatArray]
-    kinks: tuple[float, ...] = ()
+    missed: Callable[[FloatArray], FloatArray]  # of false alarms in [0, 1], shape (k,)
+    kinks: tuple[float, ...] = ()  # where it bends: between neighbours of a polygon it is straight
 
     @property
     def success(self) -> float:

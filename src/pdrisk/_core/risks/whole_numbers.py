@@ -8,8 +8,6 @@ from fractions import Fraction
 
 from pdrisk._core.risks.risk import success_bound
 
-__all__ = ["common_denominator", "counted", "reached", "times_right"]
-
 DENOMINATORS = (100, 1_000, 10_000)
 
 
@@ -18,10 +16,7 @@ def times_right(risk: float, prior: float = 0.5) -> tuple[int, int]:
 
     A hundred, unless rounding up would add more than a fifth of what the release adds, or would say "always".
 
-    Parameters
-    ----------
-    risk, prior : float
-        Probabilities; what the attacker reaches, and where he starts.
+    ``risk, prior``: probabilities; what the attacker reaches, and where he starts.
 
     Examples
     --------
@@ -37,16 +32,8 @@ def times_right(risk: float, prior: float = 0.5) -> tuple[int, int]:
 def common_denominator(risks: Iterable[float], prior: float = 0.5) -> int:
     """One denominator for all numbers that are read together: the smallest that is fine enough for each of them.
 
-    Parameters
-    ----------
-    risks : iterable of float
-        Probabilities that start from the same prior.
-    prior : float
-
-    Returns
-    -------
-    int
-        One of `DENOMINATORS`; the last one also where even that is too coarse.
+    ``risks``: probabilities that start from the same prior.
+    Returns: one of `DENOMINATORS`; the last one also where even that is too coarse.
 
     Examples
     --------

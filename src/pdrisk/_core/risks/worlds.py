@@ -20,8 +20,6 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 LARGEST_WORLD = 1e100  # so that distances are finite
 SMALLEST_LOSS = 2.0**-60  # below the rounding of every risk
 
-__all__ = ["exact_identifiability", "exact_of_worlds", "tight_epsilon", "tight_of_worlds"]
-
 
 @own_errors
 def exact_identifiability(worlds: ArrayLike, scale: float, prior: ArrayLike | None = None) -> float:
@@ -190,22 +188,13 @@ def _one_world(rho: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """The different answers of all worlds in rising order, shape (k,): worlds with equal answers are one place.
+    """The different answers of all worlds in rising order, shape (k,): worlds with equal answers are one place."""
 
-    Attributes
-    ----------
-    values : ndarray of float64, shape (k,)
-    mass : ndarray of float64, shape (k,)
-        The weight of all worlds that give this answer; for equal priors their number, so that it is exact.
-    heaviest : ndarray of float64, shape (k,)
-        The weight of the likeliest of them.
-    largest_prior : float
-    worlds : int
-    """
-
-    values: FloatArray
+    values: FloatArray  # shape (k,)
+    # the weight of all worlds that give this answer; for equal priors their number, so that it is exact; shape
+    # (k,)
     mass: FloatArray
-    heaviest: FloatArray
+    heaviest: FloatArray  # the weight of the likeliest of them; shape (k,)
     largest_prior: float
     worlds: int
 
@@ -232,15 +221,9 @@ class _Answers:
 
 @dataclass(frozen=True, slots=True)
 class _OnTwoLines(_Answers):
-    """The same on two lines; ``values`` holds the places on the first. See `exact_of_worlds`.
+    """The same on two lines; ``values`` holds the places on the first. See `exact_of_worlds`."""
 
-    Attributes
-    ----------
-    second : ndarray of float64, shape (k,)
-        The places on the second line.
-    """
-
-    second: FloatArray
+    second: FloatArray  # the places on the second line; shape (k,)
 
     @property
     def spread(self) -> float:

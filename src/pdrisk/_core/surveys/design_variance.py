@@ -14,8 +14,6 @@ import numpy as np
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["factors", "flat_variance", "most_of_unit", "stratified_variance"]
-
 
 def factors(units: Sequence[int], populations: Sequence[int | None]) -> FloatArray:
     """``a_h`` of each stratum."""
@@ -30,21 +28,12 @@ def stratified_variance(
 ) -> tuple[FloatArray, FloatArray]:
     """Variance of a total by strata, and the variance of its noise.
 
-    Parameters
-    ----------
-    sums, squares : ndarray of float64, shape (G, H)
-        Of the deviations of the units, for each stratum; noisy or exact.
-    units : sequence of int, length H
-        Numbers of units, those without records included.
-    own : ndarray of float64, shape (H,)
-        `factors`.
-    scale : float
-        Of the Laplace noise of the sums of ``(v**2 + v)/2`` and ``(v**2 - v)/2``; 0 for exact numbers.
-
-    Returns
-    -------
-    variance, noise : ndarray of float64, shape (G,)
-        The first is unbiased: the square of a noisy sum is too large by its variance, ``4 scale**2``.
+    ``sums, squares``: shape (G, H). Of the deviations of the units, for each stratum; noisy or exact.
+    ``units``: numbers of units, those without records included.
+    ``own``: shape (H,). `factors`.
+    ``scale``: of the Laplace noise of the sums of ``(v**2 + v)/2`` and ``(v**2 - v)/2``; 0 for exact numbers.
+    Returns: shape (G,). The first is unbiased: the square of a noisy sum is too large by its variance, ``4
+        scale**2``.
     """
     n = np.array(units, dtype=np.float64)
     of_strata = squares - (sums**2 - 4 * scale**2) / n
@@ -55,14 +44,9 @@ def stratified_variance(
 def flat_variance(squares: FloatArray, largest: float, scale: float) -> tuple[FloatArray, FloatArray]:
     """Variance without what strata explain, which it overstates, and the variance of its noise.
 
-    Parameters
-    ----------
-    squares : ndarray of float64, shape (G,)
-        Noisy sums of squared deviations, each times its factor over the largest.
-    largest : float
-        The largest of `factors`.
-    scale : float
-        Of the Laplace noise.
+    ``squares``: shape (G,). Noisy sums of squared deviations, each times its factor over the largest.
+    ``largest``: the largest of `factors`.
+    ``scale``: of the Laplace noise.
     """
     return largest * squares, np.full(squares.shape, 2 * (largest * scale) ** 2)
 

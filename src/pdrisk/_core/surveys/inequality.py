@@ -13,19 +13,6 @@ from numpy.typing import NDArray
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = [
-    "cleaned",
-    "gini",
-    "gini_parts",
-    "gini_range",
-    "gini_slopes",
-    "lorenz",
-    "part_below",
-    "quantile",
-    "quantile_edges",
-    "quintile_ratio",
-]
-
 FIFTH: Final = 0.2
 STEPS: Final = 100  # of `gini_range`; some six are needed, and fifty where nearly everybody has nothing
 CLOSE: Final = 1e-14
@@ -34,19 +21,11 @@ CLOSE: Final = 1e-14
 def cleaned(numbers: FloatArray) -> FloatArray:
     """Non-negative numbers with the same total as noisy ones, the nearest ones by least squares (Euclidean projection).
 
-    Parameters
-    ----------
-    numbers : ndarray of float64, shape (..., B)
-
-    Returns
-    -------
-    ndarray of float64, shape (..., B)
-        All 0 where the total is not above 0.
-
-    Notes
-    -----
     ``max(H - t, 0)``, with the t that keeps the total (Held, Wolfe & Crowder 1974): of the numbers in falling order,
     those stay above 0 that exceed the mean by which all before them must fall.
+
+    ``numbers``: shape (..., B)
+    Returns: shape (..., B). All 0 where the total is not above 0.
     """
     total = numbers.sum(axis=-1, keepdims=True)
     falling = -np.sort(-numbers, axis=-1)
@@ -61,25 +40,16 @@ def gini_parts(
 ) -> tuple[FloatArray, FloatArray]:
     """Numerator and denominator of the Gini coefficient from noisy numbers of people in bins, both without bias.
 
-    Parameters
-    ----------
-    numbers : ndarray of float64, shape (G, B)
-        Not cut at 0.
-    edges : ndarray of float64, shape (B + 1,)
-    variance : ndarray of float64, shape (G,), or float
-        Of the noise of each number; the noise of different bins is independent.
-
-    Returns
-    -------
-    (ndarray, ndarray) of float64, shape (G,)
-
-    Notes
-    -----
     The coefficient of N people is ``sum |y - y'| / (2 N sum y)``, over all pairs, each person with itself included. Two
     people of bins i and j are ``|x_i - x_j|`` apart on average, with middles x, and two of one bin a third of its width
     d. With independent noise of variance s², ``E[H_i H_j]`` is the product of the exact numbers for i != j, and s² more
     for i = j. So ``sum H_i H_j |x_i - x_j| + sum (H_i² - s²) d_i / 3`` and ``2 (N Y - s² sum x_i)``, with
     ``Y = sum H_i x_i``, have the expectations of the numerator and denominator without noise.
+
+    ``numbers``: shape (G, B). Not cut at 0.
+    ``edges``: shape (B + 1,)
+    ``variance``: shape (G,). Of the noise of each number; the noise of different bins is independent.
+    Returns: shape (G,)
     """
     middle, width = _middle(edges), np.diff(edges)
     below, earned = _before(numbers), _before(numbers * middle)
@@ -91,10 +61,7 @@ def gini_parts(
 def gini(numbers: FloatArray, edges: FloatArray, variance: FloatArray | float = 0.0) -> FloatArray:
     """Gini coefficient from noisy numbers of people in bins: the quotient of `gini_parts`, which takes the same.
 
-    Returns
-    -------
-    ndarray of float64, shape (G,)
-        NaN where the noisy number of people, their income or the denominator is not above 0.
+    Returns: shape (G,). NaN where the noisy number of people, their income or the denominator is not above 0.
     """
     top, bottom = gini_parts(numbers, edges, variance)
     known = (numbers.sum(axis=1) > 0) & (numbers @ _middle(edges) > 0) & (bottom > 0)
@@ -104,15 +71,9 @@ def gini(numbers: FloatArray, edges: FloatArray, variance: FloatArray | float = 
 def gini_slopes(numbers: FloatArray, edges: FloatArray) -> FloatArray:
     """Derivatives of the Gini coefficient by the number of people in each bin; 0 where nobody has any income.
 
-    Parameters
-    ----------
-    numbers : ndarray of float64, shape (G, B)
-        At least 0.
-    edges : ndarray of float64, shape (B + 1,)
-
-    Returns
-    -------
-    ndarray of float64, shape (G, B)
+    ``numbers``: shape (G, B). At least 0.
+    ``edges``: shape (B + 1,)
+    Returns: shape (G, B)
     """
     middle, width = _middle(edges), np.diff(edges)
     total, income = numbers.sum(axis=1, keepdims=True), (numbers @ middle)[:, np.newaxis]
@@ -127,25 +88,15 @@ def gini_slopes(numbers: FloatArray, edges: FloatArray) -> FloatArray:
 def gini_range(numbers: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Least and largest Gini coefficient of people of whom only the bin is known.
 
-    Parameters
-    ----------
-    numbers : ndarray of float64, shape (G, B)
-        At least 0.
-    edges : ndarray of float64, shape (B + 1,)
-        From 0 up.
-
-    Returns
-    -------
-    (ndarray, ndarray) of float64, shape (G,)
-        0 and 1 where there is nobody.
-
-    Notes
-    -----
     The sum over pairs of bins is linear in the means of bins, ``sum c_i m_i`` with ``c_i = 2 H_i (F_<i - F_>i)``. Two
     people of one bin are closest if all have its mean, and farthest if all are at its edges, a part t at the upper one:
     ``2 t (1 - t) d_i`` apart. So a coefficient above g exists if ``sum c_i m_i + 2 H_i² t_i (1 - t_i) d_i - 2 g N Y``
     exceeds 0 somewhere, which is a sum of a function of each t_i alone. Its largest value has a coefficient of at least
     g, which is the next g (Dinkelbach 1967); and so, with the linear part alone, downward.
+
+    ``numbers``: shape (G, B). At least 0.
+    ``edges``: shape (B + 1,). From 0 up.
+    Returns: shape (G,). 0 and 1 where there is nobody.
     """
     width = np.diff(edges)
     total = numbers.sum(axis=1, keepdims=True)
@@ -176,17 +127,10 @@ def gini_range(numbers: FloatArray, edges: FloatArray) -> tuple[FloatArray, Floa
 def quantile(numbers: FloatArray, edges: FloatArray, q: float) -> FloatArray:
     """Quantiles of incomes in bins, between the edges of a bin in proportion to its people; NaN of nobody.
 
-    Parameters
-    ----------
-    numbers : ndarray of float64, shape (G, B)
-        At least 0.
-    edges : ndarray of float64, shape (B + 1,)
-    q : float
-        In [0, 1].
-
-    Returns
-    -------
-    ndarray of float64, shape (G,)
+    ``numbers``: shape (G, B). At least 0.
+    ``edges``: shape (B + 1,)
+    ``q``: in [0, 1].
+    Returns: shape (G,)
     """
     above = np.cumsum(numbers, axis=1)
     total = above[:, -1]
@@ -203,26 +147,17 @@ def quantile_edges(
 ) -> tuple[FloatArray, FloatArray]:
     """Edges between which a quantile lies, of noisy numbers of people in bins.
 
-    Parameters
-    ----------
-    numbers : ndarray of float64, shape (G, B)
-        Not cut at 0.
-    edges : ndarray of float64, shape (B + 1,)
-    q : float
-        In [0, 1].
-    reach : ndarray of float64, shape (G, B + 1)
-        For each edge what the noise of ``F - q N``, F the number of people below it, stays within.
-
-    Returns
-    -------
-    (ndarray, ndarray) of float64, shape (G,)
-
-    Notes
-    -----
     A bin holds a quantile if ``F - q N`` is at most 0 at its lower edge and at least 0 at its upper one. So those bins
     are left out whose lower edge is above that, or whose upper edge is below that, by more than the noise. The bin that
     holds the quantile is wrongly left out if one of two numbers is off by more, each to one side: no more often than
     the noise of one number exceeds its reach to either side.
+
+    ``numbers``: shape (G, B). Not cut at 0.
+    ``edges``: shape (B + 1,)
+    ``q``: in [0, 1].
+    ``reach``: shape (G, B + 1). For each edge what the noise of ``F - q N``, F the number of people below it, stays
+        within.
+    Returns: shape (G,)
     """
     below = np.cumsum(numbers, axis=1)
     over = np.concatenate([np.zeros((len(numbers), 1)), below], axis=1) - q * below[:, -1:]
@@ -235,16 +170,9 @@ def quantile_edges(
 def lorenz(numbers: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Lorenz curve at the edges of bins: the share of people below, and their share of all incomes.
 
-    Parameters
-    ----------
-    numbers : ndarray of float64, shape (G, B)
-        At least 0.
-    edges : ndarray of float64, shape (B + 1,)
-
-    Returns
-    -------
-    (ndarray, ndarray) of float64, shape (G, B + 1)
-        NaN where there is nobody, or no income.
+    ``numbers``: shape (G, B). At least 0.
+    ``edges``: shape (B + 1,)
+    Returns: shape (G, B + 1). NaN where there is nobody, or no income.
     """
 
     def shares(parts: FloatArray) -> FloatArray:
@@ -257,18 +185,11 @@ def lorenz(numbers: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatArr
 def quintile_ratio(numbers: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Quintile share ratio S80/S20, incomes of the richest fifth over those of the poorest, and its range.
 
-    Parameters
-    ----------
-    numbers : ndarray of float64, shape (..., B)
-        At least 0.
-    edges : ndarray of float64, shape (B + 1,)
-        From 0 up.
-
-    Returns
-    -------
-    (ndarray, ndarray, ndarray) of float64, shape (...)
-        With incomes spread evenly in their bins; the least and the largest with the same people in these bins. The last
-        is infinite where the poorest fifth may have nothing. NaN, 1 and infinite where there is nobody.
+    ``numbers``: shape (..., B). At least 0.
+    ``edges``: shape (B + 1,). From 0 up.
+    Returns: shape (...). With incomes spread evenly in their bins; the least and the largest with the same people
+        in these bins. The last is infinite where the poorest fifth may have nothing. NaN, 1 and infinite where
+        there is nobody.
     """
     below = np.cumsum(numbers, axis=-1)
     total = below[..., -1:]

@@ -11,8 +11,6 @@ from pdrisk._core.foreign import shown
 from pdrisk._core.statistics import Mean
 from pdrisk._core.universe import Universe
 
-__all__ = ["MeanChange", "differences"]
-
 
 @dataclass(frozen=True, slots=True)
 class MeanChange(Mean):

@@ -13,24 +13,16 @@ from pdrisk._core.statistics import Statistic
 from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Universe
 
-__all__ = ["SecondMoments"]
-
 ROUNDED = 4  # places, by which both sums may move more
 
 
 @dataclass(frozen=True, slots=True)
 class SecondMoments(Statistic):
-    """Sum of squares of deviations v, which lie between -1 and 1 once divided by the upper bound of the universe.
+    """Sum of squares of deviations v, which lie between -1 and 1 once divided by the upper bound of the universe."""
 
-    Attributes
-    ----------
-    share : Fraction
-        By how much of the upper bound a person can move the deviation of a unit; 1 where a person is one.
-    halves : bool
-        Whether the sums of ``(v**2 + v)/2`` and ``(v**2 - v)/2`` are drawn, which tell that of v, too.
-    """
-
+    # by how much of the upper bound a person can move the deviation of a unit; 1 where a person is one
     share: Fraction = Fraction(1)
+    # whether the sums of ``(v**2 + v)/2`` and ``(v**2 - v)/2`` are drawn, which tell that of v, too
     halves: bool = field(default=True)
     name: ClassVar[str] = "second moments"
 

@@ -8,45 +8,31 @@ import numpy as np
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["FEWEST", "Shrinkage", "shrinkage"]
-
 FEWEST = 10  # areas, from which a common mean and spread are estimated
 FIT_CONSTANT, FIT_SLOPE = 5**0.5, 0.02  # weights of the fit: Laplace noise has a kurtosis of 6, and squares vary so
 
 
 @dataclass(frozen=True, slots=True)
 class Shrinkage:
-    """Shrunk places of G areas between the bounds, from 0 to 1.
+    """Shrunk places of G areas between the bounds, from 0 to 1."""
 
-    Attributes
-    ----------
-    share : ndarray of float64, shape (G,)
-        The shrunk means.
-    weight : ndarray of float64, shape (G,)
-        Share of each area's own measurement in its value, B in [0, 1]; the rest is the common mean.
-    """
-
-    share: FloatArray
+    share: FloatArray  # the shrunk means; shape (G,)
+    # share of each area's own measurement in its value, B in [0, 1]; the rest is the common mean; shape (G,)
     weight: FloatArray
 
 
 def shrinkage(above: FloatArray, below: FloatArray, variance: float) -> Shrinkage:
     """Empirical best predictor of means that are ratios of noisy sums (Fay & Herriot 1979, with noise as error).
 
-    Parameters
-    ----------
-    above, below : ndarray of float64, shape (G,)
-        Noisy sums of the distances from the lower and the upper bound, in units of the bounds' width, uncut.
-    variance : float
-        Of the noise of each.
-
-    Notes
-    -----
     With the common mean m, ``r = above - m (above + below)`` is the area's size c times its distance from m, plus noise
     of variance ``v = variance ((1 - m)**2 + m**2)``. Areas differ by ``tau**2 + s**2 / c``: by themselves, and as few
     people differ from each other; so ``r**2 - v`` is fitted by ``tau**2 c**2 + s**2 c``, neither below 0. Sizes are
     noisy, too: their squares have ``2 variance`` too much on average, and the sizes themselves are drawn towards their
     mean. The least variance of areas, ten standard errors of the mean, keeps a weight from being 0 by chance.
+
+    ``above, below``: shape (G,). Noisy sums of the distances from the lower and the upper bound, in units of the
+        bounds' width, uncut.
+    ``variance``: of the noise of each.
     """
     size = above + below
     groups, mean_size = len(size), max(float(size.mean()), 1.0)

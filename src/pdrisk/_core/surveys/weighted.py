@@ -22,27 +22,6 @@ from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.surveys.mean_change import MeanChange
 from pdrisk._core.universe import Rectangle, Universe
 
-__all__ = [
-    "OF_ANYTHING",
-    "WEIGHTED",
-    "SumOfWeights",
-    "Weighted",
-    "WeightedChange",
-    "WeightedCount",
-    "WeightedMean",
-    "WeightedMedian",
-    "WeightedMoment",
-    "WeightedProportion",
-    "WeightedQuantile",
-    "WeightedSpread",
-    "WeightedStd",
-    "WeightedSum",
-    "WeightedVar",
-    "change_of",
-    "largest_weight",
-    "weighted",
-]
-
 WEIGHTED: Final = "weighted "  # how the names of these statistics begin
 OF_ANYTHING: Final = ("weighted proportion", "weighted count")  # whose values need no bounds
 
@@ -122,15 +101,9 @@ class WeightedMean(WeightedMoment):
 
 @dataclass(frozen=True, slots=True)
 class WeightedChange(WeightedMean):
-    """Weighted mean difference of people's numbers between two waves: a person has the weight of the later wave.
+    """Weighted mean difference of people's numbers between two waves: a person has the weight of the later wave."""
 
-    Attributes
-    ----------
-    change : MeanChange
-        The same without weights.
-    """
-
-    change: MeanChange
+    change: MeanChange  # the same without weights
     name: ClassVar[str] = "weighted change"
 
     @property
@@ -242,10 +215,6 @@ class WeightedQuantile(Weighted):
     """Weighted quantile: the smallest point up to which records have at least a share q of the weight.
 
     Records are rounded to `Points`, and their weights to steps of which the largest has ``2**WEIGHT_BITS``.
-
-    Attributes
-    ----------
-    q : float
     """
 
     q: float = 0.5

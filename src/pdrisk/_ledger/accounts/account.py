@@ -26,25 +26,17 @@ from pdrisk._ledger.store.store import Ask, Rows, decoded, number_in, text_in
 from pdrisk._model.query import Query
 from pdrisk.errors import LedgerError, ParameterError, PolicyError
 
-__all__ = ["Account"]
-
 Declared = TypeVar("Declared")
 
 
 @dataclass(frozen=True)
 class Account:
-    """One dataset and one analyst in the tables: what they say, and what may be written.
-
-    Attributes
-    ----------
-    place : str
-        Where the ledger is, for people.
-    """
+    """One dataset and one analyst in the tables: what they say, and what may be written."""
 
     ask: Ask
     dataset: str
     analyst: str
-    place: str
+    place: str  # where the ledger is, for people
 
     # --- What holds and what was spent ----------------------------------------------------------------------------
 
@@ -111,15 +103,7 @@ class Account:
     # --- Writing down -----------------------------------------------------------------------------------------------
 
     def enter(self, rules: Rules) -> None:
-        """Enter a new dataset with its limits.
-
-        Raises
-        ------
-        ParameterError
-            Without a limit, or with a name that differs from a known one in capitals and blanks only.
-        LedgerError
-            If it was entered before and somebody took that out.
-        """
+        """Enter a new dataset with its limits."""
         others = names_of(self.ask, self.place)
         if alike := [name for name in others if folded(name) == folded(self.dataset)]:
             raise ParameterError(
@@ -139,13 +123,7 @@ class Account:
         self.record("opened", {"limits": json.loads(rules.text)})
 
     def check_same(self, rules: Rules, each_given: bool, policy_given: bool) -> None:
-        """Refuse limits and rules other than those of the dataset.
-
-        Raises
-        ------
-        ParameterError
-            With those that hold.
-        """
+        """Refuse limits and rules other than those of the dataset."""
         known = self.rules()
         if (
             not rules.whole.texts.items() <= known.whole.texts.items()
@@ -163,15 +141,7 @@ class Account:
         self.record("amended", {"limits": json.loads(rules.text)})
 
     def pay(self, query: Query, rules: Rules, body: dict[str, Any], reservation: int | None = None) -> int:
-        """Check, record and spend what a query costs, from a reservation if one pays; returns the record's number.
-
-        Raises
-        ------
-        BudgetExceededError
-            If a limit is in the way; nothing is written then.
-        PolicyError
-            If it costs delta, and the dataset has no budget of that; or if the reservation is another's, or has ended.
-        """
+        """Check, record and spend what a query costs, from a reservation if one pays; returns the record's number."""
         held = None if reservation is None else self.held(reservation)
         paid = self.paid()
         cost = self.cost_of(query, rules, self._with_reserved(paid) if held is None else paid, held)
@@ -199,15 +169,7 @@ class Account:
         self, query: Query, rules: Rules, spent: dict[str, dict[str, Spent]],
         held: ReservedBudget | None = None, of_several: bool = False,
     ) -> Spent:  # fmt: skip
-        """Cost of a query under these rules, after that spending; of what a reservation holds, if one pays.
-
-        Raises
-        ------
-        BudgetExceededError
-            If a limit is in the way.
-        PolicyError
-            If it costs delta, and the dataset has no budget of that.
-        """
+        """Cost of a query under these rules, after that spending; of what a reservation holds, if one pays."""
         name, eps, delta = name_of(query), payable(rules.policy.cost(query)), payable(query.delta)
         if eps > payable(query.eps):
             name = f"{name} with its people counted for eps {shown(eps - payable(query.eps))}"
@@ -253,13 +215,7 @@ class Account:
         return [held for number in numbers if (held := self.any_held(number)).lasts(self.now)]
 
     def held(self, number: int) -> ReservedBudget:
-        """What a reservation holds.
-
-        Raises
-        ------
-        PolicyError
-            If it is another analyst's, or has ended.
-        """
+        """What a reservation holds."""
         held = self.any_held(number)
         if not held.is_of(self.analyst):
             raise PolicyError(f"reservation {number} is that of {held.analyst!r}, and {self.analyst!r} asks.")

@@ -11,22 +11,13 @@ from typing import Any
 from pdrisk._caller_frame import caller
 from pdrisk.errors import ParameterError, UnpaidReleaseWarning
 
-__all__ = ["enter", "innermost", "leave", "reservation", "warn_of_others"]
-
 _around: ContextVar[tuple[Any, ...]] = ContextVar("pdrisk_ledgers", default=())  # the innermost last
 _counting = Lock()
 _open = 0  # blocks in the whole process
 
 
 def enter(ledger: Any) -> None:
-    """Begin the block of a ledger.
-
-    Raises
-    ------
-    ParameterError
-        In a block of another ledger: only the inner one would pay, and whoever wrote both may mean that both do. They
-        cannot: no transaction spans two ledgers, and an answer that one remembers, the other would have to pay.
-    """
+    """Begin the block of a ledger."""
     global _open
     around = innermost()
     if around is not None and around._payer != ledger._payer:

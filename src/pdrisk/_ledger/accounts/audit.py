@@ -10,8 +10,6 @@ from pdrisk._ledger.store.rollback import head_of
 from pdrisk._ledger.store.store import WRONG, Head, Rows, Store
 from pdrisk.errors import LedgerError
 
-__all__ = ["verify"]
-
 
 def verify(store: Store, head: object = None) -> Head:
     """Number and hash of the last record if all records, sums and answers agree; raises as `Ledger.verify`."""

@@ -32,31 +32,20 @@ from pdrisk._model.expressions.columns import check_column
 from pdrisk._model.groups.keys import listed_values
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 
-__all__ = ["Meaning", "Odometer", "facts_table", "people_table", "who_by", "who_lost"]
-
 IDS, SUMS = np.dtype("<u8"), np.dtype("<f8")
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """Meaning of one answer for the people in the data.
+    """Meaning of one answer for the people in the data."""
 
-    Attributes
-    ----------
-    loss : float
-        Of the most exposed group: the sum over the releases.
-    counting : float
-        The eps paid besides to see how many people there are: everybody's loss.
-    local_sensitivity, n : list
-        Of each line, the largest and the smallest of its groups.
-    people : (ids, losses) or None
-        The loss of each person, where that is known: an object array, and floats with NaN where a row was not used.
-    """
-
-    loss: float
-    counting: float
+    loss: float  # of the most exposed group: the sum over the releases
+    counting: float  # the eps paid besides to see how many people there are: everybody's loss
+    # `local_sensitivity`, `n`: of each line, the largest and the smallest of its groups
     local_sensitivity: list[float]
     n: list[int]
+    # the loss of each person, where that is known: an object array, and floats with NaN where a row was not
+    # used
     people: tuple[pd.Series, FloatArray] | None = None
 
     def text(self, of_people: FloatArray) -> str:
@@ -67,23 +56,13 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class Odometer:
-    """Losses of people by all answers: 24 bytes for each person.
+    """Losses of people by all answers: 24 bytes for each person."""
 
-    Attributes
-    ----------
-    who : str
-        By which column and which secret people are told apart.
-    counted : Fraction
-        The eps of the answers that are in ``losses``. Whatever else was paid counts in full for everybody.
-    people : ndarray of uint64, shape (P,)
-        Keyed hashes of who they are, in order.
-    losses, mu2 : ndarray of float64, shape (P,)
-        The sum, and the sum of m^2 between the data with and without the person.
-    """
-
-    who: str
+    who: str  # by which column and which secret people are told apart
+    # The eps of the answers that are in ``losses``. Whatever else was paid counts in full for everybody.
     counted: Fraction
-    people: NDArray[np.uint64]
+    people: NDArray[np.uint64]  # keyed hashes of who they are, in order; shape (P,)
+    # `losses`, `mu2`: the sum, and the sum of m^2 between the data with and without the person; shape (P,)
     losses: FloatArray
     mu2: FloatArray
 
@@ -154,11 +133,8 @@ def who_lost(
 
     ``counting`` is what it cost besides to count the rows.
 
-    Parameters
-    ----------
-    ids : Series, shape (R,)
-    losses : ndarray of float64, shape (R,)
-        NaN where the row was not used.
+    ``ids``: shape (R,)
+    ``losses``: shape (R,). NaN where the row was not used.
     """
     hashed, missing = people_of(ids, key)
     used = ~np.isnan(losses[~missing])
@@ -172,11 +148,8 @@ def who_lost(
 def people_of(ids: pd.Series, key: bytes) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """Keyed hashes of people's ids, the same for 7, 7.0 and "7"; and which ids are missing.
 
-    Parameters
-    ----------
-    ids : Series, shape (R,)
-    key : bytes
-        A secret: without it, nobody can try out whether a person is there.
+    ``ids``: shape (R,)
+    ``key``: a secret: without it, nobody can try out whether a person is there.
     """
     missing = ids.isna().to_numpy(dtype=bool)
     present = ids[~missing]

@@ -22,8 +22,6 @@ from pdrisk._model.query import written
 from pdrisk._printing import inert, printable
 from pdrisk.errors import ParameterError
 
-__all__ = ["exported", "listed", "table_of", "words", "write"]
-
 UNREADABLE: Final = "backslashreplace"  # what is no character, as half of a pair in a column's label
 
 

@@ -26,8 +26,6 @@ from pdrisk._model.rowwise import is_of_polars
 from pdrisk.engines.base import Origin
 from pdrisk.errors import ColumnTypeError, PdriskError
 
-__all__ = ["Identity", "Noisy", "answer_of", "key_of", "text_of"]
-
 Noisy = NDArray[Any]  # of one release: float64 of shape (G,), or int64 of shape (G,) or (k, G)
 
 FORM = 1  # of what is kept: with another one, everything is asked anew

@@ -27,8 +27,6 @@ from pdrisk._model.unit import Unit, same_people
 from pdrisk.engines.base import Origin
 from pdrisk.errors import BudgetExceededError, ParameterError, PolicyError
 
-__all__ = ["Payer"]
-
 
 class Payer:
     """Ledger as releases use it: payments, what is recorded of them, and the check of who is a curator.

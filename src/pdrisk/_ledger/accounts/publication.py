@@ -18,8 +18,6 @@ from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk._model.query import Query
 from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
 
-__all__ = ["Publication", "Published", "beside", "publications", "unknown", "withdraw"]
-
 Publications = Mapping[str, "Published"]  # by the name that `folded` makes of theirs
 
 _around: ContextVar[tuple[Publication, ...]] = ContextVar("pdrisk_publications", default=())  # the innermost last
@@ -119,15 +117,7 @@ class Publication:
             return account.record("publication", body)
 
     def _continued(self, account: Account, there: Publications) -> int | None:
-        """Id of a publication that goes on; None for a new one that may begin.
-
-        Raises
-        ------
-        ParameterError
-            If it was withdrawn, or begun with something else; if a new one has no purpose, or supersedes none.
-        PolicyError
-            If another analyst began it, and this one is not the owner.
-        """
+        """Id of a publication that goes on; None for a new one that may begin."""
         known, before = there.get(folded(self.name)), None
         if self._supersedes is not None:
             before = there.get(folded(self._supersedes))
@@ -203,15 +193,7 @@ def unknown(
 
 
 def withdraw(account: Account, name: object, reason: object) -> None:
-    """Record that a publication is withdrawn, and why.
-
-    Raises
-    ------
-    ParameterError
-        If there is none, or it was withdrawn before.
-    PolicyError
-        If another analyst began it, and this one is not the owner.
-    """
+    """Record that a publication is withdrawn, and why."""
     wanted, why = named("the name of a publication", name), _line("reason", reason)
     there = publications(account)
     known = there.get(folded(wanted))
@@ -228,11 +210,6 @@ def beside(query: Query, policy: Policy, account: Account, budget: tuple[str, st
 
     Facts of the question and of the rules alone, which the question does not hold because ledgers remember answers by
     it.
-
-    Raises
-    ------
-    ParameterError
-        If the publication was withdrawn meanwhile.
     """
     number = next((each.id for each in reversed(_around.get()) if each._ledger._budget == budget), None)
     if number is None:

@@ -15,8 +15,6 @@ from pdrisk._ledger.rules.limits import WINDOWS, Limits, Spent, shown
 from pdrisk._ledger.rules.success_limits import HARDLY, LATE, most_of, mu2_of_pure, reachable
 from pdrisk._printing import preformatted
 
-__all__ = ["Remaining", "remaining_of"]
-
 USUAL = Fraction(1, 10)  # eps of the queries that are counted
 SURE = """\
 An attacker who gives even odds is right about whether {who} is in these data at most {times} of 100 times,
@@ -131,14 +129,10 @@ def remaining_of(
 ) -> Remaining:
     """The budget that all limits together leave.
 
-    Parameters
-    ----------
-    limits, spent : dict from analyst to what holds for them
-        ``everybody`` is the analyst of what all have spent together, with what reservations hold.
-    paid : Spent
-        The same without that.
-    promises : (Fraction or None, Fraction, Fraction or None)
-        The largest success, delta and eps that were ever allowed: a raised limit counts as if granted from the start.
+    ``limits, spent``: ``everybody`` is the analyst of what all have spent together, with what reservations hold.
+    ``paid``: the same without that.
+    ``promises``: the largest success, delta and eps that were ever allowed: a raised limit counts as if granted
+        from the start.
     """
     both = [(own, spent[who][window], window) for who, own in limits.items() for window in WINDOWS]
     eps = [most - before.eps for own, before, window in both if (most := own.eps_in(window)) is not None]

@@ -18,8 +18,6 @@ from pdrisk._ledger.store.records import exact
 from pdrisk._ledger.store.store import WRONG, Rows
 from pdrisk.errors import BudgetExceededError
 
-__all__ = ["EVERYBODY", "Replay", "paid_in", "period", "spent_of"]
-
 Place = tuple[str, str, str]  # the dataset, the analyst and the period of a sum
 SAME = 1 - Fraction(1, 2**30)  # numbers of m^2 that two machines compute differ by less
 EVERYBODY = ""  # the analyst of what all have spent together
@@ -27,25 +25,14 @@ EVERYBODY = ""  # the analyst of what all have spent together
 
 @dataclass(slots=True)
 class Replay:
-    """State after some records.
+    """State after some records."""
 
-    Attributes
-    ----------
-    sums : dict from place to Spent
-        What is in the table of sums.
-    old : dict from place to Fraction
-        The part of ``mu2`` of records that do not have it written down.
-    rules : dict from dataset to Rules
-    written : dict from dataset to what its newest record of limits says
-    held : dict from dataset to dict from number to ReservedBudget
-        Reservations that may not have ended.
-    """
-
-    sums: dict[Place, Spent] = field(default_factory=dict)
+    sums: dict[Place, Spent] = field(default_factory=dict)  # what is in the table of sums
+    # the part of ``mu2`` of records that do not have it written down
     old: dict[Place, Fraction] = field(default_factory=dict)
     rules: dict[str, Rules] = field(default_factory=dict)
     written: dict[str, Any] = field(default_factory=dict)
-    held: dict[str, dict[int, ReservedBudget]] = field(default_factory=dict)
+    held: dict[str, dict[int, ReservedBudget]] = field(default_factory=dict)  # reservations that may not have ended
 
     def step(
         self, seq: int, time: str, dataset: str, analyst: str, event: str, eps: str, body: dict[str, Any]

@@ -29,8 +29,6 @@ from pdrisk._ledger.store.store import Rows, decoded
 from pdrisk._printing import laid_out, printable
 from pdrisk.errors import NotPublicError, ParameterError
 
-__all__ = ["Statement", "statement_of"]
-
 Said = list[tuple[str, str]]
 CERTAIN = 0.9999  # a limit beyond says nothing
 
@@ -84,23 +82,12 @@ class Statement:
 
 @dataclass(frozen=True)
 class _Chain:
-    """What the records of a dataset say of one publication, and of all answers.
+    """What the records of a dataset say of one publication, and of all answers."""
 
-    Attributes
-    ----------
-    answers : tuple of PublishedAnswer
-        Each payment once, however often its answer was given again.
-    dates : tuple of str
-    promise : Promise
-        Of the ledger, with what was paid for all answers of the dataset.
-    from_data : int
-        How many took bounds or groups from the data.
-    """
-
-    answers: tuple[PublishedAnswer, ...]
+    answers: tuple[PublishedAnswer, ...]  # each payment once, however often its answer was given again
     dates: tuple[str, ...]
-    promise: Promise
-    from_data: int
+    promise: Promise  # of the ledger, with what was paid for all answers of the dataset
+    from_data: int  # how many took bounds or groups from the data
 
     @classmethod
     def of(cls, rows: Rows, wanted: int) -> _Chain:
@@ -126,15 +113,7 @@ class _Chain:
 
 
 def statement_of(account: Account, name: object) -> Statement:
-    """The statement about a publication of a dataset.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such publication, or it holds no answer.
-    NotPublicError
-        If an answer took its bounds from the data.
-    """
+    """The statement about a publication of a dataset."""
     wanted, there = named("the name of a publication", name), publications(account)
     known = there.get(folded(wanted))
     if known is None:

@@ -19,8 +19,6 @@ from pdrisk._ledger.rules.success_limits import most_of
 from pdrisk._ledger.store.records import exact
 from pdrisk._ledger.store.store import Rows, decoded
 
-__all__ = ["Promise", "doubts_of", "promise_in", "promise_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Promise:

@@ -17,8 +17,6 @@ from pdrisk._mechanisms import MECHANISMS
 from pdrisk._model.query import written
 from pdrisk._printing import printable
 
-__all__ = ["PublishedAnswer", "eps_text"]
-
 
 @dataclass(frozen=True)
 class PublishedAnswer:

@@ -7,8 +7,6 @@ from pdrisk._ledger.accounts.payer import Payer
 from pdrisk._ledger.accounts.publication import Publication, withdraw
 from pdrisk._ledger.publishing.methods_note import Statement, statement_of
 
-__all__ = ["Publishing"]
-
 
 class Publishing(Payer):
     """Ledger as whoever publishes uses it."""

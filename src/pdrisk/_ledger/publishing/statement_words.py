@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["TEXTS"]
-
 TEXTS: Final = {
     "title": "{name}: how its numbers were made, and what they can reveal",
     "purpose": "purpose",

@@ -23,8 +23,6 @@ from pdrisk._model.arguments import checked_success, epsilon
 from pdrisk._model.groups.private_keys import checked_delta
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError
 
-__all__ = ["WINDOWS", "Limits", "Spent", "check", "payable", "share_of", "shown", "whole_number"]
-
 DIGITS = 10**40
 LARGEST = 10**4000  # Python does not write out longer integers
 WINDOWS = ("", "day", "month")  # of all time, of a calendar day and of a month, in UTC
@@ -32,19 +30,10 @@ WINDOWS = ("", "day", "month")  # of all time, of a calendar day and of a month,
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of spending; None is no limit.
+    """Limits of spending; None is no limit."""
 
-    Attributes
-    ----------
-    eps, eps_per_day, eps_per_month, eps_per_query : Fraction or None
-        Privacy loss, of all time, of a calendar day or month in UTC, of one query.
-    queries, queries_per_day, queries_per_month : int or None
-    delta : Fraction or None
-        Of all time. Of all together None allows none; of an analyst it is no limit.
-    success : Fraction or None
-        How often the best attacker with a coin's prior may be right about a person, by all answers of all time.
-    """
-
+    # `eps`, `eps_per_day`, `eps_per_month`, `eps_per_query`: privacy loss, of all time, of a calendar day or
+    # month in UTC, of one query
     eps: Fraction | None = None
     eps_per_day: Fraction | None = None
     eps_per_month: Fraction | None = None
@@ -52,18 +41,13 @@ class Limits:
     queries: int | None = None
     queries_per_day: int | None = None
     queries_per_month: int | None = None
-    delta: Fraction | None = None
+    delta: Fraction | None = None  # Of all time. Of all together None allows none; of an analyst it is no limit.
+    # how often the best attacker with a coin's prior may be right about a person, by all answers of all time
     success: Fraction | None = None
 
     @classmethod
     def given(cls, said: Mapping[str, Any]) -> Limits:
-        """Limits as an owner writes them; ``risk`` is the worst case of an eps.
-
-        Raises
-        ------
-        ParameterError, ColumnTypeError
-            If a limit is unknown, not above zero, or no number.
-        """
+        """Limits as an owner writes them; ``risk`` is the worst case of an eps."""
         known = {field.name for field in fields(cls)}
         if unknown := [name for name in islice(said, len(known) + 2) if name not in known | {"risk"}]:
             raise ParameterError(
@@ -146,25 +130,11 @@ def check(
 ) -> None:
     """Refuse a query that would go over a limit.
 
-    Parameters
-    ----------
-    request : str
-        What is asked, as in ``answer mean(distance)``.
-    cost : Spent
-        What it costs.
-    limits : Limits
-    spent : dict from window to Spent
-    whose : str
-        Whose limits these are, for the message: ``"dataset 'soep'"``.
-    askable : callable
-        The eps to ask with that costs no more than what is left.
-    fitting : callable
-        The same for what is left of m^2, and the m^2 of that question alone.
-
-    Raises
-    ------
-    BudgetExceededError
-        With what was asked for, what is left and what is missing.
+    ``request``: what is asked, as in ``answer mean(distance)``.
+    ``cost``: what it costs.
+    ``whose``: whose limits these are, for the message: ``"dataset 'soep'"``.
+    ``askable``: the eps to ask with that costs no more than what is left.
+    ``fitting``: the same for what is left of m^2, and the m^2 of that question alone.
     """
     for asked, left, said, next_step in _overdrawn(cost, limits, spent, whose, askable):
         raise BudgetExceededError(f"cannot {request}: {said}. {next_step}", asked, max(left, Fraction(0)), asked - left)

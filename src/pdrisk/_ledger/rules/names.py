@@ -8,8 +8,6 @@ import unicodedata
 from pdrisk._ledger.store.store import Ask, Store, decoded, text_in
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["check_asker", "folded", "known_as", "named", "names_of", "user"]
-
 
 def named(what: str, value: object) -> str:
     """A name of one line."""

@@ -33,8 +33,6 @@ from pdrisk._model.query import (
 )
 from pdrisk.errors import ColumnTypeError, ParameterError, PolicyError
 
-__all__ = ["Policy", "check_policy"]
-
 OF_BINS = {False: {"hist"}, True: {"hist", "median", "quantile"}}  # statistics that bins are, or tell
 ABOUT_A_GROUP = (*STATISTICS, *OF_TWO_COLUMNS, "hist", MeanChange.name)
 SAME = {0.0: "min", 0.5: "median", 1.0: "max"}  # quantiles that have names of their own
@@ -248,13 +246,7 @@ def _bases(said: object) -> tuple[tuple[str, float], ...]:
 
 
 def check_policy(query: Query, policy: Policy, name: str) -> None:
-    """Refuse a query that the owner's rules do not allow.
-
-    Raises
-    ------
-    PolicyError
-        With the rule, and what to ask instead.
-    """
+    """Refuse a query that the owner's rules do not allow."""
     asked = f"cannot answer {name}"
     from_data = any(line.statistic.bounded and line.universe is None for line in query.lines)
     if from_data and not policy.bounds_from_data:

@@ -9,8 +9,6 @@ from pdrisk._ledger.rules.policy import Policy
 from pdrisk._ledger.rules.success_limits import mu2_of_pure
 from pdrisk._model.query import Query
 
-__all__ = ["fitting", "price_of"]
-
 
 def price_of(query: Query, policy: Policy) -> Fraction:
     """The m^2 of a query, with that of the noisy numbers of people that decide what is withheld."""

@@ -17,8 +17,6 @@ from pdrisk._model.expressions.kinds import NUMBER, TIME, kind_within
 from pdrisk._model.plain import json_value, plain_label
 from pdrisk._model.query import UNIT, Line, Query
 
-__all__ = ["events", "identity", "key_text", "name_of", "question"]
-
 PLANNED = '["pdrisk plan"'
 HEADINGS = frozenset({"column", "other", "filter", "where", "by", "person", "missing"})
 LISTED = 100  # keys that are written out; of more, a digest of the list
@@ -72,11 +70,7 @@ def question(query: Query) -> dict[str, Any]:
 def events(query: Query, counted: list[Fraction]) -> list[dict[str, Any]]:
     """Events for accounting: one for each release of a query, and one for each count of people.
 
-    Parameters
-    ----------
-    query : Query
-    counted : list of Fraction
-        The eps of each noisy number of people that decides what is withheld.
+    ``counted``: the eps of each noisy number of people that decides what is withheld.
     """
     leads = [query.lines[lead] for lead in query.leads]
     parts = [Fraction(1)] if query.margins is None else [share for _, share in query.margins.shares]

@@ -20,8 +20,6 @@ from pdrisk._model.groups.private_keys import checked_delta
 from pdrisk._model.plain import float_of, plain_number
 from pdrisk.errors import BudgetExceededError, ColumnTypeError, ParameterError
 
-__all__ = ["RESERVED", "ReservedBudget", "end_of", "planned"]
-
 RESERVED = "reserved"  # begins the period in which the sums of a reservation are kept
 DAYS = 30
 LONGEST = 3660  # days
@@ -30,24 +28,12 @@ A_YEAR = 366
 
 @dataclass(frozen=True, slots=True)
 class ReservedBudget:
-    """What a reservation holds.
+    """What a reservation holds."""
 
-    Attributes
-    ----------
-    number : int
-        Of its record; 0 before there is one.
-    analyst : str
-        Who asks the questions.
-    purpose : str
-    until : datetime
-        When it ends, if nobody ends it before.
-    left : Spent
-    """
-
-    number: int
-    analyst: str
+    number: int  # of its record; 0 before there is one
+    analyst: str  # who asks the questions
     purpose: str
-    until: datetime.datetime
+    until: datetime.datetime  # when it ends, if nobody ends it before
     left: Spent
 
     @classmethod
@@ -95,12 +81,7 @@ class ReservedBudget:
         askable: Callable[[Fraction], Fraction] = lambda left: left,
         cheaper: Callable[[Fraction], tuple[Fraction, Fraction]] = lambda left: (Fraction(0), left),
     ) -> None:
-        """Refuse what costs more than it holds.
-
-        Raises
-        ------
-        BudgetExceededError
-        """
+        """Refuse what costs more than it holds."""
         left, where = self.left, f"is left of reservation {self.number} ({self.purpose!r})"
         beside = "ask the ledger itself, outside of the reservation."
         if cost.eps > left.eps:
@@ -125,13 +106,7 @@ class ReservedBudget:
 
 
 def end_of(until: object, now: datetime.datetime, is_owner: bool) -> datetime.datetime:
-    """When a reservation ends, from a number of days, a span or a time; a time without a zone is UTC.
-
-    Raises
-    ------
-    ParameterError, ColumnTypeError
-        If that is not after now, or farther than a year; for the owner of the dataset ten.
-    """
+    """When a reservation ends, from a number of days, a span or a time; a time without a zone is UTC."""
     longest = LONGEST if is_owner else A_YEAR
     if isinstance(until, datetime.datetime):
         ahead = (until if until.tzinfo is not None else until.replace(tzinfo=datetime.UTC)) - now
@@ -151,13 +126,7 @@ def end_of(until: object, now: datetime.datetime, is_owner: bool) -> datetime.da
 
 
 def planned(plan: object) -> Spent:
-    """Cost of planned questions: of a `pdrisk.plan`, or of dicts such as ``{"eps": 0.1}``.
-
-    Raises
-    ------
-    ParameterError, ColumnTypeError
-        If it is neither.
-    """
+    """Cost of planned questions: of a `pdrisk.plan`, or of dicts such as ``{"eps": 0.1}``."""
     if isinstance(plan, Mapping):
         return _of_dict(plan)
     if isinstance(plan, list | tuple):

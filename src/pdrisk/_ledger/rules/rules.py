@@ -14,28 +14,19 @@ from pdrisk._ledger.rules.names import folded, named
 from pdrisk._ledger.rules.policy import Policy
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Rules", "each_given", "largest"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Limits and rules of a dataset.
+    """Limits and rules of a dataset."""
 
-    Attributes
-    ----------
-    whole, each : Limits
-        Of all analysts together, and of each one alone whom ``analysts`` does not name.
-    analysts : dict from name to Limits
-        Of one analyst alone, by the name that `folded` makes of hers.
-    owner : str or None
-        Who entered the dataset: she has no limit of her own by default. None in ledgers of an earlier version, where
-        ``each`` holds for everybody.
-    """
-
+    # `whole`, `each`: of all analysts together, and of each one alone whom ``analysts`` does not name
     whole: Limits
     each: Limits = field(default_factory=Limits)
     policy: Policy = field(default_factory=Policy)
+    # of one analyst alone, by the name that `folded` makes of hers
     analysts: Mapping[str, Limits] = field(default_factory=dict)
+    # Who entered the dataset: she has no limit of her own by default. None in ledgers of an earlier version,
+    # where ``each`` holds for everybody.
     owner: str | None = None
 
     @classmethod
@@ -75,13 +66,7 @@ class Rules:
         return json.dumps(said, sort_keys=True)
 
     def amended(self, each_analyst: object, policy: object, analysts: object, limits: dict[str, Any]) -> Rules:
-        """These rules with changes, as `Ledger.amend` takes them.
-
-        Raises
-        ------
-        ParameterError
-            If nothing is limited any more, or a rule is wrong.
-        """
+        """These rules with changes, as `Ledger.amend` takes them."""
         new = Limits.given(limits)
         if "risk" in limits and limits["risk"] is None:
             limits = {"eps": None} | limits

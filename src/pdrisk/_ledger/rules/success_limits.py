@@ -17,8 +17,6 @@ import numpy as np
 from pdrisk._core.risks import gaussian_dp as gaussian
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["HARDLY", "LATE", "most_of", "mu2_of_pure", "mu_of_losses", "reachable", "success_of"]
-
 LATE: Final = "The limit was set or raised after {number} of the answers: it holds only if they did not decide it."
 HARDLY = "0.5"  # a success that is written like that of guessing, though a little is left
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["TABLES", "VERSION"]
-
 # What each version of the tables added. A ledger of an older version is brought forward when it is opened.
 TABLES: dict[int, tuple[str, ...]] = {
     1: (

@@ -11,8 +11,6 @@ from pdrisk._ledger.store.sqlite import SqliteStore
 from pdrisk._ledger.store.store import Store
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["is_address", "is_there", "store_at"]
-
 SERVERS = ("postgresql://", "postgres://")
 FILES = "sqlite:///"
 # What names a server, or a file by a URL, in some program's words: the beginning of a URL (one letter is a drive of
@@ -41,21 +39,9 @@ def is_there(where: object) -> bool:
 def store_at(where: object, known: bool = False, head: object = None) -> Store:
     """The store at a path or URL.
 
-    Parameters
-    ----------
-    where : path or URL
-        The path of a file, also as ``sqlite:///budget.db``, or ``postgresql://user@host/database``.
-    known : bool
-        It must be there already.
-    head : (int, str), optional
-        The number and the hash of a record that it must hold.
-
-    Raises
-    ------
-    ParameterError
-        If it is neither.
-    LedgerError
-        If it cannot be used.
+    ``where``: the path of a file, also as ``sqlite:///budget.db``, or ``postgresql://user@host/database``.
+    ``known``: it must be there already.
+    ``head``: the number and the hash of a record that it must hold.
     """
     path, noted = _path(where), head_of(head)
     known = known or (noted is not None and noted[0] > 0)

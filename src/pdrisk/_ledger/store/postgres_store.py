@@ -21,8 +21,6 @@ from pdrisk.errors import LedgerError, ParameterError, PdriskError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["PostgresStore"]
-
 PATIENCE = 60.0  # seconds to wait for other processes
 STOPPED = 300.0  # seconds after which a process that stopped while it was writing holds the others up no longer
 LOCK = 0x70647269736B  # "pdrisk", the same number for all
@@ -310,15 +308,7 @@ def _noting(found: list[str | None]) -> Callable[[psycopg.errors.Diagnostic], No
 
 
 def parameters(url: str) -> dict[str, str]:
-    """Connection parameters of libpq for a URL.
-
-    Raises
-    ------
-    ParameterError
-        That does not quote the URL: it may hold a password.
-    LedgerError
-        Without psycopg.
-    """
+    """Connection parameters of libpq for a URL."""
     found: dict[str, str] | None = None
     try:
         import psycopg

@@ -11,8 +11,6 @@ from typing import NamedTuple
 from pdrisk._ledger.store.ledger_tables import TABLES
 from pdrisk._ledger.store.store import Ask
 
-__all__ = ["FOUND", "SCHEMA", "VERSION", "changed", "statements"]
-
 SCHEMA = "pdrisk"
 IDENTITY = "CREATE TABLE ledger (id TEXT PRIMARY KEY, version BIGINT NOT NULL)"
 # Names are looked up in pg_catalog and nowhere else, whatever the caller's search path is.

@@ -7,8 +7,6 @@ import json
 import re
 from fractions import Fraction
 
-__all__ = ["EVENTS", "NEWEST", "START", "chained", "digest", "exact"]
-
 START = "0" * 64  # what the first record follows
 NEWEST = "SELECT seq, hash FROM records WHERE seq = (SELECT max(seq) FROM records)"
 EXACT = re.compile(r"[0-9]+(/[0-9]+)?")

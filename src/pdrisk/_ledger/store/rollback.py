@@ -9,8 +9,6 @@ from pdrisk._ledger.store.records import NEWEST, START
 from pdrisk._ledger.store.store import Ask, Head, Rows
 from pdrisk.errors import ColumnTypeError, LedgerError
 
-__all__ = ["Seen", "head_of"]
-
 # The newest record, by where a ledger is and by the hash of its first record: a file may be deleted, and another ledger
 # begun at its path. Whatever was opened there counts, however often it is opened again.
 SEEN: dict[str, dict[str, Head]] = {}
@@ -29,13 +27,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def head_of(said: object) -> Head | None:
-    """Number and hash of a record, as somebody noted them.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it is something else.
-    """
+    """Number and hash of a record, as somebody noted them."""
     if said is None:
         return None
     if isinstance(said, tuple | list) and len(said) == 2:
@@ -72,12 +64,7 @@ class Seen:
             return dict(SEEN.get(self._where, {}))
 
     def check(self, ask: Ask, before: dict[str, Head], place: str) -> None:
-        """Refuse a state that lacks a record known before the transaction.
-
-        Raises
-        ------
-        LedgerError
-        """
+        """Refuse a state that lacks a record known before the transaction."""
         if self._first is None:
             self._first = next((own for (own,) in ask(FIRST)), None)
         known = before.get(self._first) if self._first is not None else None

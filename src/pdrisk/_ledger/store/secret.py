@@ -11,20 +11,12 @@ from pathlib import Path
 from pdrisk._atomic_file import name_once, part_of, remove_leftovers
 from pdrisk.errors import LedgerError
 
-__all__ = ["VARIABLE", "secret"]
-
 VARIABLE = "PDRISK_SECRET"
 SIZE = 32
 
 
 def secret() -> bytes:
-    """Secret of 32 bytes: from the variable ``PDRISK_SECRET``, else from a file of the user, made when first needed.
-
-    Raises
-    ------
-    LedgerError
-        If there is none and none can be kept.
-    """
+    """Secret of 32 bytes: from the variable ``PDRISK_SECRET``, else from a file of the user, made when first needed."""
     said = os.environ.get(VARIABLE)
     if said:
         return hashlib.blake2b(said.encode("utf-8", "surrogateescape"), digest_size=SIZE).digest()

@@ -17,8 +17,6 @@ from pdrisk._ledger.store.rollback import Seen
 from pdrisk._ledger.store.store import Ask, Head, Rows, advice_for, asked_while_writing, check_version, closed, moved
 from pdrisk.errors import LedgerError, PdriskError
 
-__all__ = ["SqliteStore"]
-
 READING, WRITING = "BEGIN", "BEGIN IMMEDIATE"
 PATIENCE = 60.0  # seconds to wait for other processes
 APPLICATION = 0x70647273  # "pdrs", by which SQLite files are told apart

@@ -10,22 +10,6 @@ from typing import Any, Protocol, TypeVar
 from pdrisk._ledger.store.ledger_tables import VERSION
 from pdrisk.errors import LedgerError
 
-__all__ = [
-    "WRONG",
-    "Ask",
-    "Head",
-    "Rows",
-    "Store",
-    "advice_for",
-    "asked_while_writing",
-    "check_version",
-    "closed",
-    "decoded",
-    "moved",
-    "number_in",
-    "text_in",
-]
-
 Rows = list[tuple[Any, ...]]
 Head = tuple[int, str]  # the number and the hash of a record
 Told = TypeVar("Told")
@@ -83,13 +67,7 @@ def check_version(place: str, version: int, known: int = VERSION) -> None:
 
 
 def decoded(place: str, read: Callable[[], Told]) -> Told:
-    """Result of ``read`` on stored data; only an error in here means that a ledger is damaged.
-
-    Raises
-    ------
-    LedgerError
-        If it is nothing that a ledger writes.
-    """
+    """Result of ``read`` on stored data; only an error in here means that a ledger is damaged."""
     try:
         return read()
     except WRONG:

@@ -23,8 +23,6 @@ from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 from pdrisk.errors import ParameterError
 
-__all__ = ["SMALLEST_EPS", "Drawn", "Mechanism", "at_most", "check_smallest", "farther_side", "likely_noise95"]
-
 SMALLEST_EPS = Fraction(1, 10**12)
 ONE = Fraction(1)
 UNLIKELY = 0.01  # how often `widest_noise95` is exceeded
@@ -96,26 +94,15 @@ class Mechanism(ABC):
         return self.reads
 
     def check(self) -> None:
-        """Refuse an eps that the noise cannot be calibrated to.
-
-        Raises
-        ------
-        ParameterError
-            With the smallest or largest eps that can be asked for.
-        """
+        """Refuse an eps that the noise cannot be calibrated to."""
         check_smallest(self.eps)
 
     @abstractmethod
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
         """Noisy numbers for the exact ones of a summary.
 
-        Parameters
-        ----------
-        summary : Summary
-        sampler : callable
-            Source of discrete Laplace noise.
-        bits : callable
-            Source of random bits, for what is chosen without such noise.
+        ``sampler``: source of discrete Laplace noise.
+        ``bits``: source of random bits, for what is chosen without such noise.
         """
 
     @abstractmethod
@@ -209,21 +196,14 @@ class Mechanism(ABC):
     def mu2_of(self, weight: Fraction = ONE, groups: int = 1, *, apart: bool = False) -> Fraction:
         """Squares of the m of Gaussian differential privacy, summed over the draws that are about a person.
 
-        Parameters
-        ----------
-        weight : Fraction
-            By how much the person can change all groups together, as a multiple of what one record can.
-        groups : int
-            In how many groups that is, evenly.
-        apart : bool
-            Whether it may instead be divided among so many groups in any way.
-
-        Notes
-        -----
         An answer has m if no test of whether a person is in the data, at whatever rate of false alarms, misses less
         than the best test of N(0, 1) against N(m, 1). For several answers, later ones chosen by earlier ones, squares
         add up. docs/numbers.md has the m of each mechanism, its proof, and why one group with everything is the worst
         of all divisions for mechanisms that do not say otherwise.
+
+        ``weight``: by how much the person can change all groups together, as a multiple of what one record can.
+        ``groups``: in how many groups that is, evenly.
+        ``apart``: whether it may instead be divided among so many groups in any way.
         """
         eps = float(self.eps_of(weight))
         own = squared(self._mu(eps, groups)) if apart else groups * squared(self._mu(eps / groups, 1))
@@ -240,17 +220,10 @@ class Mechanism(ABC):
     def loss_of_records(self, records: FloatArray, summary: Summary) -> FloatArray:
         """Privacy loss of each of these records: that between the data with and without it; eps likewise.
 
-        Parameters
-        ----------
-        records : ndarray of float64, shape (n,)
-            Clamped and not missing.
-        summary : Summary
-            Of the one group that they belong to, or for each record of its own group, as `Summary.of_rows` gives it.
-
-        Returns
-        -------
-        ndarray of float64, shape (n,)
-            May share its memory with nothing that is used later.
+        ``records``: shape (n,). Clamped and not missing.
+        ``summary``: of the one group that they belong to, or for each record of its own group, as `Summary.of_rows`
+            gives it.
+        Returns: shape (n,). May share its memory with nothing that is used later.
         """
         return np.full(records.shape, float(self.eps))
 
@@ -289,17 +262,10 @@ def farther_side(value: NDArray[Any], low: FloatArray, high: FloatArray) -> Floa
 def likely_noise95(mechanism: Mechanism, summary: Summary, noises: int) -> float:
     """Largest `Mechanism.noise95_of` of these groups for noise that is 99 % likely.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-    summary : Summary
-    noises : int
-        How many Laplace variables the mechanism adds to the sums of a group.
-
-    Notes
-    -----
     The sizes of k such variables, each over its scale, add up to a gamma variable: with probability .99 to at most t,
     of which all is added here to one of them, or taken from it. That moves the noisy number of records the farthest.
+
+    ``noises``: how many Laplace variables the mechanism adds to the sums of a group.
     """
     reach, worst = _likely_sum(noises), 0.0
     for at, side in itertools.product(range(noises), (-reach, reach)):

@@ -8,8 +8,6 @@ from pdrisk._core.summary import Summary
 from pdrisk._mechanisms.contract.base import Drawn
 from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 
-__all__ = ["Drawing", "drawn_once"]
-
 
 class Drawing(Protocol):
     """A mechanism, or what else is drawn from a summary: randomised response, a choice of private keys."""

@@ -27,17 +27,6 @@ from pdrisk._mechanisms.exponential.weights import Score, Weights
 from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 
-__all__ = [
-    "BEYOND",
-    "LARGEST_DENOMINATOR",
-    "TOO_FEW",
-    "TOO_MANY",
-    "Exponential",
-    "fraction_of",
-    "score_of",
-    "slopes_of",
-]
-
 LARGEST_DENOMINATOR = 10**6  # of the fraction that a quantile is taken for: scores of 2**43 records fit 64 bits
 SPARE = 6  # ranks: one record moves the rank by one at most, and the window of a/b is within five of it
 ONE_IN = 6  # of how many records at most one is left between the end and what is asked of an extreme
@@ -122,8 +111,6 @@ class Exponential(Mechanism):
     def reads(self) -> Needs:
         """Cells around the rank asked for: farther records only need to lie on their side of it.
 
-        Notes
-        -----
         Let a record be moved that is more than ``before`` or ``after`` ranks away, but not across the others. Points on
         its side score ``reach`` or worse before and after, so that their weights are the smallest ones, with one record
         more or less, too. A point at one of these ranks may then have another number of records on that side, but its
@@ -179,8 +166,6 @@ class Exponential(Mechanism):
 
         Of a minimum or maximum, that is the end.
 
-        Notes
-        -----
         Some point has the score 0, if there are records enough. So those of score t or more are chosen with probability
         at most ``M W[t] / W[0]``, M the sum of all points' places over the least: t is the least for which that is .05
         or less. Of few records, fewer are left between an end and the rank.

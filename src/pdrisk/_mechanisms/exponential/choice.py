@@ -17,8 +17,6 @@ from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 from pdrisk._mechanisms.noise.entropy import Bits
 
-__all__ = ["Choice"]
-
 
 @dataclass(frozen=True)
 class Choice:

@@ -13,8 +13,6 @@ from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Weights
 from pdrisk._mechanisms.noise.entropy import Bits
 
-__all__ = ["chosen_items", "chosen_points", "uniform_below"]
-
 WORD = 64
 KEPT = 62  # bits of a word that floating-point shares are compared with
 ERROR = 2**10  # of a cumulative share, in units of 2**-62, for each item
@@ -23,14 +21,7 @@ ERROR = 2**10  # of a cumulative share, in units of 2**-62, for each item
 def chosen_points(items: Items, index: IntArray, weights: Weights, measure: Measure, bits: Bits) -> IntArray:
     """For each group a point, with a probability of exactly its weight, times its places, over the sum of all.
 
-    Parameters
-    ----------
-    items : Items
-    index : ndarray of int64, shape (m,)
-        Where the items' weights stand in the table.
-    weights : Weights
-    measure : Measure
-    bits : callable
+    ``index``: shape (m,). Where the items' weights stand in the table.
     """
     mass = weights.shares[index] * items.places
 
@@ -47,18 +38,6 @@ def chosen_items(
 ) -> IntArray:
     """For each group one of its items, with a probability of exactly its mass over the sum of all.
 
-    Parameters
-    ----------
-    mass : ndarray of float64, shape (m,)
-        Changed here. Each is rounded ten times at most.
-    group : ndarray of int64, shape (m,)
-    first : ndarray of int64, shape (G + 1,)
-    exact : callable
-        The masses of a slice of items as whole numbers, times one number.
-    bits : callable
-
-    Notes
-    -----
     A uniform U in [0, 1) of infinitely many bits chooses the item whose cumulative share contains it. Let a group have
     m items, u = 2**-53. Its shares are floats: rounded ten times; divided by their sum, of at most m - 1 additions in
     whatever order. All in all each is off by at most (m + 13) u of itself, to first order; cut to whole units of 2**-62
@@ -66,6 +45,11 @@ def chosen_items(
     ``(m + 13) 2**9 + m <= 2**10 (m + 8)`` units, the terms of higher order included. The first 62 bits of U say that it
     lies in an interval of one unit. If that is farther than this from both ends of the item's interval, the item is the
     one; if not, exact integers and as many bits of U as it takes decide, which happens to one in 2**40 of small groups.
+
+    ``mass``: shape (m,). Changed here. Each is rounded ten times at most.
+    ``group``: shape (m,)
+    ``first``: shape (G + 1,)
+    ``exact``: the masses of a slice of items as whole numbers, times one number.
     """
     sizes = first[1:] - first[:-1]
     words = bits(len(sizes))

@@ -9,28 +9,15 @@ from pdrisk._core.summary import FloatArray
 from pdrisk._mechanisms.exponential.items import Items
 from pdrisk._mechanisms.exponential.measure import Measure
 
-__all__ = ["largest_error"]
-
 HALVINGS = 64
 
 
 def largest_error(items: Items, mass: FloatArray, measure: Measure, exact: FloatArray, level: float) -> FloatArray:
     """Distance from the exact answer that answers keep with probability ``level``.
 
-    Parameters
-    ----------
-    items : Items
-    mass : ndarray of float64, shape (m,)
-        Probabilities of the items, times one number of each group.
-    measure : Measure
-    exact : ndarray of float64, shape (G,)
-        Among the points, from 0 to ``points - 1``; it may lie between two.
-    level : float
-
-    Returns
-    -------
-    ndarray of float64, shape (G,)
-        In steps from point to point, to within one.
+    ``mass``: shape (m,). Probabilities of the items, times one number of each group.
+    ``exact``: shape (G,). Among the points, from 0 to ``points - 1``; it may lie between two.
+    Returns: shape (G,). In steps from point to point, to within one.
     """
     group, first, points = items.group, items.first, measure.size
     mass = mass / np.add.reduceat(mass, first[:-1])[group]

@@ -7,25 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = ["Node", "tree_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One quantile, and those on either side of it.
+    """One quantile, and those on either side of it."""
 
-    Attributes
-    ----------
-    row : int
-        Its number among all, in their order.
-    share : Fraction
-        Which quantile it is of the records between the nearest ones that were chosen before.
-    eps : Fraction
-    left, right : Node or None
-    """
-
-    row: int
-    share: Fraction
+    row: int  # its number among all, in their order
+    share: Fraction  # which quantile it is of the records between the nearest ones that were chosen before
     eps: Fraction
     left: Node | None = None
     right: Node | None = None
@@ -48,8 +36,6 @@ class Node:
 def tree_of(quantiles: tuple[Fraction, ...], eps: Fraction) -> Node:
     """The tree of these quantiles, which rise from above 0 to below 1.
 
-    Notes
-    -----
     A branch of m quantiles has ``floor(log2 m) + 1`` levels. Each level has an even share of what is left of eps, so
     that no path costs more than eps.
     """

@@ -20,8 +20,6 @@ from pdrisk._mechanisms.exponential.weights import Score, Weights
 from pdrisk._mechanisms.noise.entropy import Bits, system_bits
 from pdrisk._mechanisms.noise.sampler import Sampler, discrete_laplace
 
-__all__ = ["ExponentialInterval"]
-
 LEVEL = 0.95
 
 

@@ -12,8 +12,6 @@ from pdrisk._core.summary import IntArray
 from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 
-__all__ = ["Items", "items_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Items:
@@ -21,32 +19,19 @@ class Items:
 
     Points so far from the rank asked for that one record more or less leaves their weight the smallest one, whatever
     their scores, belong to the first and last gap, be they occupied or not.
-
-    Attributes
-    ----------
-    group : ndarray of int64, shape (m,)
-    start, width : ndarray of int64, shape (m,)
-        First point and number of points.
-    places : ndarray of int64, shape (m,)
-        Number of places of these points in the base measure.
-    less, up_to : ndarray of int64, shape (m,)
-        Numbers of records below a point, and up to and with it.
-    holds : ndarray of bool, shape (m,)
-        Whether there is a record.
-    first : ndarray of int64, shape (G + 1,)
-        Where each group begins, and the end.
-    n : ndarray of int64, shape (G,)
     """
 
-    group: IntArray
+    group: IntArray  # shape (m,)
+    # `start`, `width`: first point and number of points; shape (m,)
     start: IntArray
     width: IntArray
-    places: IntArray
+    places: IntArray  # number of places of these points in the base measure; shape (m,)
+    # `less`, `up_to`: numbers of records below a point, and up to and with it; shape (m,)
     less: IntArray
     up_to: IntArray
-    holds: NDArray[np.bool_]
-    first: IntArray
-    n: IntArray
+    holds: NDArray[np.bool_]  # whether there is a record; shape (m,)
+    first: IntArray  # where each group begins, and the end; shape (G + 1,)
+    n: IntArray  # shape (G,)
 
 
 def items_of(
@@ -54,8 +39,6 @@ def items_of(
 ) -> Items:
     """The items of G groups, among all points of a measure, or those from ``low`` to before ``end``, shape (G,).
 
-    Notes
-    -----
     The scores of points from left to right fall to a minimum and rise again, so those below any number are one run.
     What is left of the run scores as the gap before it does or worse, and that as the occupied point before the gap.
     """

@@ -17,22 +17,14 @@ from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 from pdrisk._mechanisms.noise.entropy import Bits
 
-__all__ = ["Joint", "Spare", "Target"]
-
 
 @dataclass(frozen=True, slots=True)
 class Spare:
-    """Candidate beside the points that means one of them: the best one where a target lies beyond all records.
+    """Candidate beside the points that means one of them: the best one where a target lies beyond all records."""
 
-    Attributes
-    ----------
-    point : int
-        What it means.
-    slope, offset : int
-        Of n records its score is ``max(0, slope n - offset)``; it has the least number of places.
-    """
-
-    point: int
+    point: int  # what it means
+    # `slope`, `offset`: of n records its score is ``max(0, slope n - offset)``; it has the least number of
+    # places
     slope: int
     offset: int
 
@@ -52,12 +44,6 @@ class Target:
 @dataclass(frozen=True)
 class Joint:
     """Choice of a point for each target, with weights that fall with the largest of their scores.
-
-    Attributes
-    ----------
-    targets : tuple of Target
-    measure : Measure
-    eps : Fraction
 
     Notes
     -----
@@ -117,8 +103,6 @@ class Joint:
     def masses(self, cells: Cells, row: int) -> tuple[Items, FloatArray, FloatArray]:
         """Items of one target, their probabilities, and the spare candidate's, shape (G,).
 
-        Notes
-        -----
         They are times one number of each group. A place that scores h is chosen with the levels from h on, in each as
         likely as all others.
         """
@@ -161,8 +145,6 @@ class Joint:
     def loss(self, first: Cells, second: Cells) -> float:
         """Largest log-ratio of the probabilities of all tuples in two worlds, added up over groups.
 
-        Notes
-        -----
         The ratio is largest for a tuple in which one point is the worst in the second world, and the others are the
         best in the first: if they are worse than it in the second, they are that one.
         """
@@ -201,37 +183,23 @@ class Joint:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Levels of G groups between which the numbers of places change, in their order.
+    """Levels of G groups between which the numbers of places change, in their order."""
 
-    Attributes
-    ----------
-    group, index : ndarray of int64, shape (m,)
-        The group, and where the level's weight stands in the table.
-    first : ndarray of int64, shape (G + 1,)
-        Where each group begins, and the end.
-    places : tuple of ndarray of int64, shape (m,)
-        For each target the number of places that score so or better.
-    mass : ndarray of float64, shape (m,)
-        Weight of the levels up to the next one here, in units of the largest weight, times the places of all targets.
-    items, scored, spares : tuple
-        For each target its items, where their weights stand in the table, and where the spare candidate's does in each
-        group; -1 without one.
-    drops : list of int
-        Weights of the levels up to the next one here, exactly.
-    size : int
-        Length of the table.
-    """
-
+    # `group`, `index`: the group, and where the level's weight stands in the table; shape (m,)
     group: IntArray
     index: IntArray
-    first: IntArray
-    places: tuple[IntArray, ...]
+    first: IntArray  # where each group begins, and the end; shape (G + 1,)
+    places: tuple[IntArray, ...]  # for each target the number of places that score so or better; shape (m,)
+    # weight of the levels up to the next one here, in units of the largest weight, times the places of all
+    # targets; shape (m,)
     mass: FloatArray
+    # `items`, `scored`, `spares`: for each target its items, where their weights stand in the table, and where
+    # the spare candidate's does in each group; -1 without one
     items: tuple[Items, ...]
     scored: tuple[IntArray, ...]
     spares: tuple[IntArray, ...]
-    drops: list[int]
-    size: int
+    drops: list[int]  # weights of the levels up to the next one here, exactly
+    size: int  # length of the table
 
     @classmethod
     def of(cls, joint: Joint, cells: Cells) -> Levels:

@@ -14,8 +14,6 @@ from pdrisk._mechanisms.exponential.items import Items
 from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 
-__all__ = ["Losses"]
-
 HIGHEST = 20.0  # nats, beyond which a loss is not told from eps: sums have to hold exp(eps) in 64 bits
 
 
@@ -67,8 +65,6 @@ class Losses:
     def between(self) -> FloatArray:
         """Bound on the losses between two worlds that lack one record each, shape (G,).
 
-        Notes
-        -----
         Worlds that lack x < z differ in the scores of points from x to z only: those right of x have one record less
         in the first world than in the second. The log-ratio of probabilities lies within the range of the differences
         of ``ln W``, 0 among them; and the range is largest for the first and last record.

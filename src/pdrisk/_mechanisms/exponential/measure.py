@@ -12,8 +12,6 @@ from pdrisk._core.cells import Cells
 from pdrisk._core.lattice import Points
 from pdrisk._core.summary import IntArray
 
-__all__ = ["Measure"]
-
 ROUND = Fraction(1, 4)  # of the whole weight, at round numbers
 HEAPS = 10, 1000  # steps from one round number to the next that lie between the bounds, at least and at most
 PARTS = 5, 5, 0  # of the rest, in tenths: spread evenly, near zero, in the middle half

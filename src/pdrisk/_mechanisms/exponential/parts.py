@@ -15,8 +15,6 @@ from pdrisk._mechanisms.exponential.measure import Measure
 from pdrisk._mechanisms.exponential.weights import Score, Weights
 from pdrisk._mechanisms.noise.entropy import Bits
 
-__all__ = ["PLACE_BITS", "Part"]
-
 PLACE_BITS = 18  # of a place within one of its point: 2**61 places between the widest bounds of whole numbers
 BLOCKS = 2**12  # of a point's places
 MANY = 2**18  # records at one point of which first only the blocks of their places are drawn
@@ -29,19 +27,13 @@ class Part:
     Every place of a point in the base measure is divided into ``2**PLACE_BITS``, which are the places here. A record at
     a point has one of them, uniformly and independently of all other records; nothing else decides to which side of a
     chosen place it goes. So one record more or less is one more or less in one of the parts, and in no other.
-
-    Attributes
-    ----------
-    point, count : ndarray of int64, shape (m,)
-        Occupied points and their numbers of records, sorted by group, then by point.
-    group : ndarray of int64, shape (m,)
-    low, end : ndarray of int64, shape (G,)
-    measure : Measure
     """
 
+    # `point`, `count`: occupied points and their numbers of records, sorted by group, then by point; shape (m,)
     point: IntArray
     count: IntArray
-    group: IntArray
+    group: IntArray  # shape (m,)
+    # `low`, `end`: shape (G,)
     low: IntArray
     end: IntArray
     measure: Measure
@@ -121,20 +113,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class _Spans:
-    """Records with independent uniform places, each within its span; in the order of their points.
+    """Records with independent uniform places, each within its span; in the order of their points."""
 
-    Attributes
-    ----------
-    start, size, count, group : ndarray of int64, shape (m,)
-    owner : ndarray of int64, shape (m,)
-        Number of the point among those of the part.
-    """
-
+    # `start`, `size`, `count`, `group`: shape (m,)
     start: IntArray
     size: IntArray
     count: IntArray
     group: IntArray
-    owner: IntArray
+    owner: IntArray  # number of the point among those of the part; shape (m,)
 
     def near(self, score: Score, weights: Weights, groups: int) -> NDArray[np.bool_]:
         """Spans of records so near the rank that their places matter, as in `items_of`."""

@@ -13,8 +13,6 @@ import numpy as np
 
 from pdrisk._core.summary import FloatArray, IntArray
 
-__all__ = ["Score", "Weights"]
-
 SMALLEST_WEIGHT = 2**128
 LONGEST_TABLE = 2**17
 FAR = 33  # nats, 48 ln 2: all points beyond the cap together are chosen with probability 2**-48
@@ -78,19 +76,6 @@ class Score:
 class Weights:
     """Weights of scores h, ``table[min(h // coarse, cap)]``.
 
-    Attributes
-    ----------
-    table : tuple of int, length cap + 1
-        The last is 2**128; each is ``floor(next * ratio)`` with ``1 <= ratio <= exp(unit)``.
-    shares : ndarray of float64, shape (cap + 1,)
-        ``table / table[0]``, correctly rounded.
-    coarse : int
-        Scores that share a weight.
-    unit : Fraction
-        Nats from one weight to the next.
-    span : int
-        By how many weights one record can move the points apart from each other: ``unit * span <= eps``.
-
     Notes
     -----
     Let one record more move scores within ``[-down, up]``. Then ``h // coarse`` moves within ``[-ceil(down / coarse),
@@ -100,11 +85,11 @@ class Weights:
     Flooring keeps it: ``table[h] <= table[h + 1] * ratio``. Privacy holds for any cap.
     """
 
-    table: tuple[int, ...]
-    shares: FloatArray
-    coarse: int
-    unit: Fraction
-    span: int
+    table: tuple[int, ...]  # the last is 2**128; each is ``floor(next * ratio)`` with ``1 <= ratio <= exp(unit)``
+    shares: FloatArray  # ``table / table[0]``, correctly rounded; shape (cap + 1,)
+    coarse: int  # scores that share a weight
+    unit: Fraction  # nats from one weight to the next
+    span: int  # by how many weights one record can move the points apart from each other: ``unit * span <= eps``
 
     @classmethod
     def of(cls, score: Score, points: int, eps: Fraction) -> Weights:

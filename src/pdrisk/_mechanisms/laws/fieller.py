@@ -6,8 +6,6 @@ import numpy as np
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["CELLS", "FEW", "LARGEST_EPS", "interval_of_one", "mean_interval", "share_interval"]
-
 CELLS = 1024  # of the unit interval, for critical values: a line between two is off by less than 1e-5
 STEPS = 60  # of Newton's method; some three are needed
 PIECE = 2**13  # ends at a time, whose arrays stay in the processor's cache
@@ -22,14 +20,9 @@ def mean_interval(a: FloatArray, b: FloatArray, eps: float, critical: FloatArray
     ``m b``. So no m is lost, and an end of the range is always among them, also of records that all lie there. The
     whole range where a + b, the noisy number of records, is no number of anybody.
 
-    Parameters
-    ----------
-    a, b : ndarray of float64, shape (G,)
-        The mean is ``a / (a + b)``.
-    eps : float
-    critical : ndarray of float64, shape (CELLS + 1,)
-        What ``eps`` times the noise of ``(1 - m) a - m b`` stays within, for m = 0, 1 / CELLS, ..., 1: convex in m and
-        symmetric, so that lines between these points lie above it.
+    ``a, b``: shape (G,). The mean is ``a / (a + b)``.
+    ``critical``: shape (CELLS + 1,). What ``eps`` times the noise of ``(1 - m) a - m b`` stays within, for m = 0, 1
+        / CELLS, ..., 1: convex in m and symmetric, so that lines between these points lie above it.
     """
     eps = min(eps, LARGEST_EPS)
     a, b = a * eps, b * eps

@@ -9,8 +9,6 @@ import numpy as np
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["bound_of_sum", "coarseness", "critical", "critical_of_sum", "tail"]
-
 STEPS = 40  # of Newton's method; some eight are needed
 MOST_STEPS = 100  # of the same by halves; some eight are needed
 PIECE = 2**11  # sums at a time, whose arrays stay in the processor's cache
@@ -34,15 +32,10 @@ def tail(t: FloatArray, scales: FloatArray) -> FloatArray:
 def critical(weights: FloatArray, level: float) -> FloatArray:
     """Bound that the weighted sum of three Laplace variables of scale 1 keeps with probability ``level``.
 
-    Parameters
-    ----------
-    weights : ndarray of float64, shape (3, G)
-    level : float
-
-    Notes
-    -----
     The sum is log-concave, and so is its tail: Newton's method on the logarithm of the tail, from a t that is too
     large, comes down to the root and never passes it.
+
+    ``weights``: shape (3, G)
     """
     scales = _apart(np.abs(weights))
     widest = scales[2]
@@ -64,25 +57,15 @@ def critical_of_sum(
 ) -> FloatArray:
     """Bound that a weighted sum of independent Laplace variables of scale 1 keeps with probability ``level``.
 
-    Parameters
-    ----------
-    weights : ndarray of float64, shape (m, ...)
-    level : float
-    times : ndarray of float64, shape (m,) or that of the weights, optional
-        How many variables have each of these weights; one without it.
-    variance : ndarray of float64, shape (...), optional
-        Of an independent normal variable that is added to the sum.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
-
-    Notes
-    -----
     The saddlepoint approximation in Barndorff-Nielsen's form (1986): with K the cumulant function, at the point where
     ``K'(t) = x``, the signed root ``s = sqrt(2 (t x - K))``, plus ``ln(t sqrt(K'') / s) / s``, is nearly normal.
     For Laplace variables the values are too large, never too small: what lies beyond is .947 to .998 of what is allowed
     (compared with the inverted characteristic function, one to nine weights, levels from .5 to .999).
+
+    ``weights``: shape (m, ...)
+    ``times``: shape (m,). How many variables have each of these weights; one without it.
+    ``variance``: shape (...). Of an independent normal variable that is added to the sum.
+    Returns: shape (...)
     """
     flat = np.abs(weights).reshape(len(weights), -1)
     found = np.empty(flat.shape[1])
@@ -98,13 +81,8 @@ def critical_of_sum(
 def bound_of_sum(scales: FloatArray, level: float, times: FloatArray) -> FloatArray:
     """Bound that a sum of independent Laplace variables keeps with probability ``level``: exact of up to three.
 
-    Parameters
-    ----------
-    scales : ndarray of float64, shape (m, R)
-        Of any sign; 0 for no variable.
-    level : float
-    times : ndarray of float64, shape (m, R)
-        How many variables have each scale.
+    ``scales``: shape (m, R). Of any sign; 0 for no variable.
+    ``times``: shape (m, R). How many variables have each scale.
     """
     size = np.abs(scales)
     found = np.zeros(size.shape[1])

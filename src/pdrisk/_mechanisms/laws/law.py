@@ -12,49 +12,29 @@ from numpy.typing import NDArray
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["Law"]
-
 TINY = 1e-200  # steps, where there is hardly ever noise
 
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """Law of the numbers that a mechanism draws for each group, each with independent discrete Laplace noise.
+    """Law of the numbers that a mechanism draws for each group, each with independent discrete Laplace noise."""
 
-    Attributes
-    ----------
-    numbers : int
-        How many numbers k are measured in each group: the first k that are drawn.
-    unit : Fraction
-        What all of them are multiples of.
-    scale : Fraction
-        Of the noise, in the same unit as the numbers: ``j unit`` has probability proportional to
-        ``exp(-|j| unit / scale)``.
-    top : tuple of float, length k or 0
-        Weights of the numbers in the answer, or in its numerator; empty where the answer is no such sum or ratio.
-    bottom : tuple of float, length k or 0
-        Weights in the denominator, if the answer is a ratio.
-    constant : float
-        What is added to the sum.
-    least, most : float
-        Range of each exact number.
-    rounding : float
-        How far the answer may be off because records were rounded, times the number of records where there are several
-        numbers, of which each record adds 1 to their sum.
-    whole : bool
-        Whether the exact answer is a whole number.
-    """
-
-    numbers: int
-    unit: Fraction
+    numbers: int  # how many numbers k are measured in each group: the first k that are drawn
+    unit: Fraction  # what all of them are multiples of
+    # of the noise, in the same unit as the numbers: ``j unit`` has probability proportional to ``exp(-|j| unit
+    # / scale)``
     scale: Fraction
+    # weights of the numbers in the answer, or in its numerator; empty where the answer is no such sum or ratio
     top: tuple[float, ...] = ()
-    bottom: tuple[float, ...] = ()
-    constant: float = 0.0
+    bottom: tuple[float, ...] = ()  # weights in the denominator, if the answer is a ratio
+    constant: float = 0.0  # what is added to the sum
+    # `least`, `most`: range of each exact number
     least: float = 0.0
     most: float = math.inf
+    # how far the answer may be off because records were rounded, times the number of records where there are
+    # several numbers, of which each record adds 1 to their sum
     rounding: float = 0.0
-    whole: bool = False
+    whole: bool = False  # whether the exact answer is a whole number
 
     @property
     def variance(self) -> float:

@@ -8,8 +8,6 @@ import numpy as np
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["upper_end"]
-
 DOUBLINGS = 64  # of a step, until it is past the end
 STEPS = 100  # of the search between; some eight are needed
 CLOSE = 1e-10  # of an end, relative to its size or its distance
@@ -19,21 +17,14 @@ TINY = 1e-300
 def upper_end(start: FloatArray, below: FloatArray, bound: Callable[[FloatArray], FloatArray]) -> FloatArray:
     """The largest r with ``(r - start) below <= bound(r)``, or a little more; infinite where there may be none.
 
-    Parameters
-    ----------
-    start : ndarray of float64, shape (G,)
-        The noisy ratio.
-    below : ndarray of float64, shape (G,)
-        Its denominator, above 0.
-    bound : callable
-        Bound on the noise of ``numerator - r denominator`` for each of G r's: convex in r.
-
-    Notes
-    -----
     What the left side exceeds the bound by is concave in r, and not above 0 at ``start``. If the denominator is more
     than its own bound, which is the slope of the other far away, it rises without end, and hence all the way from below
     0 to above it: it has one root. Steps are doubled until they pass it; then the line between both sides of it (regula
     falsi, Illinois) finds it.
+
+    ``start``: shape (G,). The noisy ratio.
+    ``below``: shape (G,). Its denominator, above 0.
+    ``bound``: bound on the noise of ``numerator - r denominator`` for each of G r's: convex in r.
     """
 
     def excess(r: FloatArray) -> FloatArray:

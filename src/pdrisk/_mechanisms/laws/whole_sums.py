@@ -7,8 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 
-__all__ = ["MOST_POINTS", "critical_of_whole", "points_for"]
-
 MOST_POINTS = 2**20  # of a transform, some 50 ms
 SUREST = 1 - 1e-10  # of levels: what is less likely is lost among the roundings of the transform
 
@@ -33,23 +31,13 @@ def _variance(scale: float) -> float:
 def critical_of_whole(terms: tuple[Term, ...], level: float) -> int:
     """Smallest whole t that a weighted sum of discrete Laplace variables keeps within with probability ``level``.
 
-    Parameters
-    ----------
-    terms : tuple of (int, int, float)
-        Weight, at least 1; number of independent variables with it; their scale, above 0.
-    level : float
-        Up to 1 - 1e-10.
-
-    Returns
-    -------
-    int
-
-    Notes
-    -----
     ``DLap(b)`` has the characteristic function ``(1 - a)**2 / (1 - 2 a cos(s) + a**2)`` with ``a = exp(-1/b)``, and the
     sum the product of these at ``c s`` for each weight c. Its inverse transform over N points is the distribution
     wrapped around N, which adds to a probability what lies N/2 or farther away: less than 1e-18 at 30 standard
     deviations. Weights with a common divisor are divided by it first.
+
+    ``terms``: weight, at least 1; number of independent variables with it; their scale, above 0.
+    ``level``: up to 1 - 1e-10.
     """
     divisor = math.gcd(*(weight for weight, *_ in terms))
     terms = tuple((weight // divisor, number, scale) for weight, number, scale in terms)

@@ -11,8 +11,6 @@ from pdrisk._core.summary import IntArray
 from pdrisk._mechanisms.noise.entropy import Bits
 from pdrisk._mechanisms.noise.sampler import Sampler
 
-__all__ = ["LARGEST_SCALE", "cube_noise", "uniform_below"]
-
 LARGEST_SCALE = 2**40  # in steps
 LONGEST = 2**51  # each part of a side, of which a thousand fit into 64 bits
 MOST_TRIES = 10_000  # where noise is hardly wider than a step, most are rejected; a source of no noise loses all
@@ -24,30 +22,18 @@ def cube_noise(numbers: int, size: int, change: int, eps: Fraction, sampler: Sam
     The K-norm mechanism (Hardt & Talwar 2010) of the largest norm: where no number moves by more than ``change``
     between neighbours, all of them together cost eps.
 
-    Parameters
-    ----------
-    numbers : int
-        Components d of each vector.
-    size : int
-        How many independent vectors.
-    change : int
-    eps : Fraction
-        ``change / eps`` at most `LARGEST_SCALE`.
-    sampler, bits : callable
-        Sources of discrete Laplace noise and of random bits.
-
-    Returns
-    -------
-    ndarray of int64, shape (d, size)
-
-    Notes
-    -----
     With ``q = exp(-eps / change)``, a vector that is uniform among the ``(2 R + 1)**d`` of the cube -R to R has the
     wanted law if R has probabilities proportional to ``(2 R + 1)**d q**R``: one with ``|z| = r`` is in all cubes with
     R >= r, which have ``q**r / (1 - q)`` together. The sum of d + 1 geometric variables has ``C(R + d, d) q**R``; it is
     kept with probability ``(2 R + 1) / (2 R + 2 i)`` for each i from 1 to d, which a whole number below ``2 R + 2 i``
     decides. A geometric variable is discrete Laplace noise that is not negative. A part beyond `LONGEST` is held there:
     at the largest scale, that has probability exp(-2048) for each.
+
+    ``numbers``: components d of each vector.
+    ``size``: how many independent vectors.
+    ``eps``: ``change / eps`` at most `LARGEST_SCALE`.
+    ``sampler, bits``: sources of discrete Laplace noise and of random bits.
+    Returns: shape (d, size)
     """
     radius = np.empty(size, dtype=np.int64)
     missing = np.arange(size)

@@ -8,8 +8,6 @@ from os import urandom
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bits", "Words", "system_bits"]
-
 Words = NDArray[np.uint64]
 Bits = Callable[[int], Words]
 """Source of random bits: for n, an array of n words of 64 independent fair bits each that nobody was given before."""

@@ -14,8 +14,6 @@ from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._mechanisms.noise.entropy import Bits, Words, system_bits
 from pdrisk._mechanisms.noise.exact_uniform import ExactUniform, scaled_exp
 
-__all__ = ["discrete_laplace_noise", "plus_discrete_laplace"]
-
 FIRST = 12  # bits of a uniform that decide most draws
 KNOWN = 32  # bits of it that tables and floats decide all but a few in a million by
 ONE = 2**KNOWN
@@ -34,18 +32,9 @@ Flags = NDArray[np.bool_]
 def discrete_laplace_noise(size: int, scale: Fraction, bits: Bits = system_bits) -> IntArray:
     """Independent integers k with probabilities proportional to ``exp(-|k| / scale)``, exactly.
 
-    Parameters
-    ----------
-    size : int
-    scale : Fraction
-        Above 0 and below 2**58.
-    bits : callable
-        Source of random bits.
-
-    Returns
-    -------
-    ndarray of int64, shape (size,)
-        What is beyond 64 bits is moved to their end.
+    ``scale``: above 0 and below 2**58.
+    ``bits``: source of random bits.
+    Returns: shape (size,). What is beyond 64 bits is moved to their end.
     """
     return plus_discrete_laplace(np.zeros(size, dtype=np.int64), scale, bits)
 
@@ -53,10 +42,8 @@ def discrete_laplace_noise(size: int, scale: Fraction, bits: Bits = system_bits)
 def plus_discrete_laplace(exact: IntArray, scale: Fraction, bits: Bits = system_bits) -> IntArray:
     """Integers within ±2**62, shape (n,), plus independent `discrete_laplace_noise`.
 
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Sums beyond 64 bits are moved to their end. That is done to the exact sum, so it costs no privacy.
+    Returns: shape (n,). Sums beyond 64 bits are moved to their end. That is done to the exact sum, so it costs no
+        privacy.
     """
     law = _law_of(scale.numerator, scale.denominator)
     if not 0 < len(exact) <= FEW:
@@ -96,25 +83,14 @@ class _Law:
     """A distribution on 0, 1, 2, ... with probabilities proportional to ``exp(-k / scale)``, in two parts.
 
     ``k = high * 2**shift + low``, low below ``2**shift``: the parts are independent.
-
-    Attributes
-    ----------
-    scale : Fraction
-    shift : int
-        0 for small scales, which have no low part.
-    thresholds : ndarray of int64
-        ``floor(2**32 * P(high >= k))`` for k from the first where that is 0 down to 1.
-    cells : ndarray of int16, shape (4096,)
-        The high part for uniforms that begin with 12 given bits; -1 where these do not decide it.
-    per_unit : float
-        ``2**32 / scale``; used with a low part only.
     """
 
     scale: Fraction
-    shift: int
-    thresholds: IntArray
+    shift: int  # 0 for small scales, which have no low part
+    thresholds: IntArray  # ``floor(2**32 * P(high >= k))`` for k from the first where that is 0 down to 1
+    # the high part for uniforms that begin with 12 given bits; -1 where these do not decide it; shape (4096,)
     cells: NDArray[np.int16]
-    per_unit: float
+    per_unit: float  # ``2**32 / scale``; used with a low part only
 
     @property
     def most(self) -> int:

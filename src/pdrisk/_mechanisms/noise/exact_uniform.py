@@ -6,8 +6,6 @@ from fractions import Fraction
 
 from pdrisk._mechanisms.noise.entropy import Bits
 
-__all__ = ["ExactUniform", "scaled_exp"]
-
 
 class ExactUniform:
     """A uniform number u in [0, 1) whose first bits are known; all other bits are independent and fair.

@@ -18,8 +18,6 @@ from pdrisk._core.summary import IntArray
 if TYPE_CHECKING:
     from opendp.mod import Domain, Measurement, Metric
 
-__all__ = ["has_opendp", "opendp_laplace", "opendp_measurement"]
-
 
 def has_opendp() -> bool:
     """Whether OpenDP, the extra ``opendp``, is installed."""

@@ -9,8 +9,6 @@ from typing import Protocol
 from pdrisk._core.summary import IntArray
 from pdrisk._mechanisms.noise.exact_laplace import plus_discrete_laplace
 
-__all__ = ["WIDEST_SCALE", "Sampler", "discrete_laplace"]
-
 WIDEST_SCALE = 2**54  # in steps: noise beyond 2**62 has probability exp(-256)
 
 
@@ -24,24 +22,13 @@ class Sampler(Protocol):
 def discrete_laplace(exact: IntArray, change: int, eps: Fraction) -> IntArray:
     """Integers plus independent discrete Laplace noise of scale ``change / eps``.
 
-    Parameters
-    ----------
-    exact : ndarray of int64, shape (...)
-        Within ±2**62.
-    change : int
-        Largest L1 distance of all of ``exact`` between neighbours; ``change / eps`` at most `WIDEST_SCALE`.
-    eps : Fraction
-        The privacy loss paid for all of them together.
-
-    Returns
-    -------
-    ndarray of int64, shape (...)
-        Sums beyond 64 bits are moved to their end, which costs no privacy.
-
-    Notes
-    -----
     Exact sampling with entropy of the operating system, by `exact_laplace`, with a scale that is not rounded. Tests and
     `pdrisk.audit` compare it with OpenDP's, in `reference`.
+
+    ``exact``: shape (...). Within ±2**62.
+    ``change``: largest L1 distance of all of ``exact`` between neighbours; ``change / eps`` at most `WIDEST_SCALE`.
+    ``eps``: the privacy loss paid for all of them together.
+    Returns: shape (...). Sums beyond 64 bits are moved to their end, which costs no privacy.
     """
     scale = _quotient(change, eps.numerator, eps.denominator)
     return plus_discrete_laplace(exact.ravel(), scale).reshape(exact.shape)

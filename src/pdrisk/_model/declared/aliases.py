@@ -20,8 +20,6 @@ else:
     Expression = getattr(pd.api.typing, "Expression", str)  # pandas 2 has none
     Expr = str  # Polars may not be there
 
-__all__ = ["Bounds", "By", "Eps", "Keys", "Where"]
-
 #: Privacy loss in nats, read exactly as it is written: 0.1 is a tenth.
 Eps = float | Fraction | Decimal
 _End = Eps | date | np.datetime64 | str

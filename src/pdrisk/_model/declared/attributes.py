@@ -6,8 +6,6 @@ import json
 import math
 from typing import Any, Final
 
-__all__ = ["ATTRIBUTE", "EXACT", "PUBLIC_ROWS", "from_strict_json", "mark_exact", "strict_json"]
-
 ATTRIBUTE: Final = "dprisk"
 EXACT: Final = {"exact": True}
 PUBLIC_ROWS: Final = "dprisk_public_rows"  # beside it: an answer that nobody is in

@@ -18,57 +18,24 @@ from pdrisk._model.plain import from_json, json_value
 from pdrisk._model.unit import People, judged_people
 from pdrisk.errors import ParameterError
 
-__all__ = [
-    "BadTextError",
-    "Declaration",
-    "Declarations",
-    "from_text",
-    "narrower",
-    "universe_of",
-]
-
 Pattern = tuple[re.Pattern[str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """Declaration of a column by one source.
+    """Declaration of a column by one source."""
 
-    Attributes
-    ----------
-    column : hashable
-        Its label, or the beginning of it as a regular expression if ``pattern``.
-    source : str
-        Who says so, for people: ``"declare"``, ``"schema 'soep'"``.
-    bounds : (lo, hi) or None
-        What values are clamped to.
-    valid : (lo, hi)
-        What values can be at all; infinite where nothing is said.
-    keys : tuple or None
-        The public list of groups.
-    missing : tuple or None
-        Values that stand for a missing answer.
-    whole : bool
-        Whether all values are whole numbers.
-    kind : str or None
-        Of the values in a column of Python objects.
-    dates : bool
-        Whether ``bounds`` and ``valid`` are of dates, in days since 1970-01-01.
-    problem : str or None
-        Why this cannot be understood, for whoever asks for the column.
-    """
-
-    column: Hashable
-    source: str
+    column: Hashable  # its label, or the beginning of it as a regular expression if ``pattern``
+    source: str  # who says so, for people: ``"declare"``, ``"schema 'soep'"``
     pattern: bool = False
-    bounds: Ends | None = None
-    valid: Ends = EVERYTHING
-    keys: tuple[Hashable, ...] | None = None
-    missing: tuple[Hashable, ...] | None = None
-    whole: bool = False
-    kind: str | None = None
-    dates: bool = False
-    problem: str | None = None
+    bounds: Ends | None = None  # what values are clamped to
+    valid: Ends = EVERYTHING  # what values can be at all; infinite where nothing is said
+    keys: tuple[Hashable, ...] | None = None  # the public list of groups
+    missing: tuple[Hashable, ...] | None = None  # values that stand for a missing answer
+    whole: bool = False  # whether all values are whole numbers
+    kind: str | None = None  # of the values in a column of Python objects
+    dates: bool = False  # whether ``bounds`` and ``valid`` are of dates, in days since 1970-01-01
+    problem: str | None = None  # why this cannot be understood, for whoever asks for the column
 
     @property
     def says_something(self) -> bool:
@@ -118,13 +85,7 @@ class Declarations:
         return next((entry.kind for entry in self.schema if entry.column == column and entry.kind), None)
 
     def of(self, column: Hashable) -> Known:
-        """Merged declarations of a column. `Known.narrowed` checks declared bounds against the range.
-
-        Raises
-        ------
-        ParameterError
-            If what is said of it cannot be understood, or contradicts itself.
-        """
+        """Merged declarations of a column. `Known.narrowed` checks declared bounds against the range."""
         if not (self.own or self.schema):
             return Known(column)
         by_hand, by_schema, patterns = self._by_label
@@ -251,13 +212,7 @@ class BadTextError(Exception):
 
 @lru_cache(maxsize=64)
 def from_text(text: str) -> Declarations:
-    """The declarations that `Declarations.text` wrote.
-
-    Raises
-    ------
-    BadTextError
-        If it did not.
-    """
+    """The declarations that `Declarations.text` wrote."""
     try:
         stored = json.loads(text)
         own, schema = (tuple(_entry(entry) for entry in stored[name]) for name in ("own", "schema"))

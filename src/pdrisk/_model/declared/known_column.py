@@ -12,8 +12,6 @@ from pdrisk._core.universe import Days, Universe
 from pdrisk._model.expressions.kinds import DATE, TIME
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["EVERYTHING", "Ends", "Known", "range_phrase", "written_ends"]
-
 Ends = tuple[float, float]
 EVERYTHING: Final[Ends] = (-math.inf, math.inf)
 
@@ -40,13 +38,7 @@ class Known:
         return None if self.universe is None else (self.universe.lo, self.universe.hi)
 
     def universe_for(self, kind: str) -> Universe | None:
-        """The bounds of values of a kind.
-
-        Raises
-        ------
-        ColumnTypeError
-            If dates are declared, and these are none, or numbers for dates.
-        """
+        """The bounds of values of a kind."""
         if self.universe is not None and self.dates != (kind in (DATE, TIME)):
             said = "dates" if self.dates else "numbers"
             instead = "numbers" if self.dates else "dates, as in ('2020-01-01', '2020-12-31')"
@@ -74,13 +66,7 @@ class Known:
         return "; ".join(f"{source}: {', '.join(of)}" for source, of in said.items())
 
     def narrowed(self, interval: Universe | None) -> Universe | None:
-        """These bounds, if they lie within the range that the schema allows.
-
-        Raises
-        ------
-        ParameterError
-            If they are wider.
-        """
+        """These bounds, if they lie within the range that the schema allows."""
         low, high = self.valid if isinstance(interval, Days) == self.dates else EVERYTHING
         below, above = interval is not None and interval.lo < low, interval is not None and interval.hi > high
         if interval is None or not (below or above):

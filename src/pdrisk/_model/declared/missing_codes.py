@@ -16,24 +16,9 @@ from pdrisk._model.groups.keys import Key, listed_values
 from pdrisk._model.plain import check_encodable, plain_key
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = [
-    "Asked",
-    "asked_for_code",
-    "check_code_kinds",
-    "check_codes",
-    "check_keys_are_no_codes",
-    "check_levels_are_no_codes",
-]
-
 
 def check_codes(series: pd.Series, given: object) -> tuple[Hashable, ...]:
-    """The missing codes declared for a column as plain values, without the ordinary kinds of missing.
-
-    Raises
-    ------
-    ColumnTypeError
-        If they are no list, or one is of another kind than the column.
-    """
+    """The missing codes declared for a column as plain values, without the ordinary kinds of missing."""
     wrong = (str, bytes, Mapping, pd.DataFrame)
     listed = None if isinstance(given, wrong) else listed_values(given, "missing codes")
     if listed is None:
@@ -49,20 +34,9 @@ def check_codes(series: pd.Series, given: object) -> tuple[Hashable, ...]:
 def check_code_kinds(column: Hashable, codes: Iterable[Hashable], kind: str, *, sql: bool = False) -> None:
     """Refuse missing codes of another kind than their column.
 
-    Parameters
-    ----------
-    column : hashable
-    codes : iterable of hashable
-        In plain form.
-    kind : str
-        Of the column; one that holds nothing takes every code.
-    sql : bool
-        Whether it compares with whatever SQL compares it with; else with its own kind alone.
-
-    Raises
-    ------
-    ColumnTypeError
-        With the kind of the first that does not fit.
+    ``codes``: in plain form.
+    ``kind``: of the column; one that holds nothing takes every code.
+    ``sql``: whether it compares with whatever SQL compares it with; else with its own kind alone.
     """
     for code in codes:
         other = kind_of_value(code)
@@ -110,14 +84,9 @@ def asked_for_code(
 ) -> str | None:
     """Why a filter may not ask for a missing code: the code is missing before the filter sees it.
 
-    Parameters
-    ----------
-    asked : iterable of Asked
-        The columns that it compares with constants for being equal; a constant as codes are written.
-    codes_of : callable
-        The codes that are declared for a column.
-    instead : str
-        How the front end asks for missing answers; ``{}`` stands for the column.
+    ``asked``: the columns that it compares with constants for being equal; a constant as codes are written.
+    ``codes_of``: the codes that are declared for a column.
+    ``instead``: how the front end asks for missing answers; ``{}`` stands for the column.
     """
     for column, value, column_shown, value_shown in asked:
         if value in (codes_of(column) or ()):

@@ -23,16 +23,6 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     from pandera.pandas import DataFrameSchema
 
-__all__ = [
-    "bounds_from",
-    "entries_of",
-    "keys_from",
-    "missing_from",
-    "people_of_schema",
-    "schema_for",
-    "weights_of_schema",
-]
-
 OF_PEOPLE = ("person", "per_person", "constant", "unit_label")
 OF_ALL = (*OF_PEOPLE, "weights")
 
@@ -172,13 +162,6 @@ def entries_of(schema: object) -> tuple[Declaration, ...]:
     """Declarations of a schema for each of its columns.
 
     What cannot be understood is kept as the ``problem`` of its column, for whoever asks for that column.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it is no schema.
-    ParameterError
-        If it says what no schema can say as a whole.
     """
     said_of_all = _of_all(schema)
     if isinstance(schema, type) and hasattr(schema, "to_schema"):
@@ -207,13 +190,7 @@ def entries_of(schema: object) -> tuple[Declaration, ...]:
 
 
 def people_of_schema(schema: object) -> People | None:
-    """People declared by a schema's ``metadata={"dprisk": {"person": "pid"}}``; None without.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If it cannot be understood.
-    """
+    """People declared by a schema's ``metadata={"dprisk": {"person": "pid"}}``; None without."""
     said = _of_all(schema)
     if not any(said.get(name) is not None for name in OF_PEOPLE):
         return None
@@ -221,13 +198,7 @@ def people_of_schema(schema: object) -> People | None:
 
 
 def weights_of_schema(schema: object) -> str | int | None:
-    """Column of weights that a schema's ``metadata={"dprisk": {"weights": "w"}}`` declares; None without.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it is no name of a column.
-    """
+    """Column of weights that a schema's ``metadata={"dprisk": {"weights": "w"}}`` declares; None without."""
     named = _of_all(schema).get("weights")
     if named is None or (isinstance(named, str | int) and not isinstance(named, bool)):
         return named

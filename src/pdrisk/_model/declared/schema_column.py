@@ -24,8 +24,6 @@ from pdrisk._model.groups.keys import listed_values
 from pdrisk._model.plain import are_dates, plain_value, stamp_of
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["NAME", "builtin_name", "declaration_of", "entry_of", "type_phrase"]
-
 NAME = "dprisk"  # of our part in pandera's metadata and statistics
 SAYS = ("bounds", "keys", "missing")
 LARGEST = 1e308  # what lies beyond is no end

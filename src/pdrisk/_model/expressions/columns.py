@@ -25,17 +25,6 @@ from pdrisk._model.expressions.kinds import (
 from pdrisk._model.expressions.nearest import unknown_column
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = [
-    "KINDS",
-    "ROWS",
-    "UNREAD",
-    "are_truth_objects",
-    "check_column",
-    "check_ids",
-    "column_kind",
-    "comparable_kind",
-]
-
 # In ``attrs`` of a header, a frame without a record that stands for other data.
 UNREAD = "columns that pdrisk does not read"  # their types, by the names of columns that the header lacks
 ROWS = "number of rows"  # of the data; None where it is not known before they are read
@@ -50,17 +39,7 @@ _OBJECT_KINDS = {
 
 
 def check_column(frame: pd.DataFrame, column: object) -> None:
-    """Refuse a label that does not name exactly one column.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it cannot be a label, or names a column that is not read.
-    UnknownColumnError
-        If the frame does not have it.
-    ParameterError
-        If several columns have this name.
-    """
+    """Refuse a label that does not name exactly one column."""
     known = raised = None
     if not isinstance(column, Iterator):
         try:
@@ -132,13 +111,7 @@ def are_truth_objects(series: pd.Series) -> bool:
 
 
 def check_ids(series: pd.Series) -> None:
-    """Refuse a column that, by its dtype, cannot say who a person is. Objects are not known before they are read.
-
-    Raises
-    ------
-    ColumnTypeError
-        If its values are made of several.
-    """
+    """Refuse a column that, by its dtype, cannot say who a person is. Objects are not known before they are read."""
     if isinstance(series.dtype, pd.ArrowDtype) and series.dtype.pyarrow_dtype.num_fields:
         raise ColumnTypeError(
             f"column {series.name!r} holds lists or structures, which cannot say who a person is: make text or numbers "
@@ -155,13 +128,7 @@ def _is_known(dtype: pd.ArrowDtype) -> bool:
 
 
 def comparable_kind(series: pd.Series) -> str:
-    """The kind of keys and missing codes for a column; for categories the kind of their values.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it holds objects of several kinds.
-    """
+    """The kind of keys and missing codes for a column; for categories the kind of their values."""
     if isinstance(series.dtype, pd.CategoricalDtype):
         held = pd.Series(series.dtype.categories, name=series.name)
         held.attrs = series.attrs

@@ -12,31 +12,6 @@ from numbers import Real
 
 from pdrisk._core.universe import Days, Universe
 
-__all__ = [
-    "CATEGORIES",
-    "COMPLEX",
-    "COUNTED",
-    "DATE",
-    "DURATION",
-    "INTERVAL",
-    "MIXED",
-    "NOTHING",
-    "NO_DATE",
-    "NO_NUMBERS",
-    "NUMBER",
-    "PERIOD",
-    "PERIODS_IN_SQL",
-    "TEXT",
-    "TIME",
-    "TRUTH",
-    "UNCLEAR",
-    "ZONED",
-    "kind_of_value",
-    "kind_phrase",
-    "kind_within",
-    "number_advice",
-]
-
 NUMBER, TRUTH, TEXT, NOTHING = "numbers", "truth values", "text", "nothing"
 DATE, TIME, ZONED = "dates", "timestamps", "timestamps with a time zone"
 COUNTED = (NUMBER, TRUTH, NOTHING)  # what statistics take

@@ -18,12 +18,8 @@ def misspelt(
 
     Functions whose names are alike mean different things, so none is offered for less.
 
-    Parameters
-    ----------
-    name, known, form
-        As for `did_you_mean`.
-    is_other : callable
-        Whether a name is that of another function elsewhere, and so not misspelt.
+    ``name, known, form``: as for `did_you_mean`.
+    ``is_other``: whether a name is that of another function elsewhere, and so not misspelt.
 
     Examples
     --------

@@ -13,40 +13,6 @@ from typing import Any
 
 from pdrisk._core.days import EPOCH, SECONDS
 
-__all__ = [
-    "ARITHMETIC",
-    "COMPARISONS",
-    "CONDITIONS",
-    "LOGIC",
-    "MEMBERSHIP",
-    "MIRRORED",
-    "MISSING",
-    "NEGATED",
-    "ORDERINGS",
-    "SIGNS",
-    "Call",
-    "Case",
-    "Cast",
-    "Column",
-    "Constant",
-    "LookedUp",
-    "Node",
-    "Noisy",
-    "Operation",
-    "Rank",
-    "Truth",
-    "Window",
-    "below",
-    "conjuncts",
-    "constants",
-    "equalities",
-    "implied",
-    "in_days",
-    "is_given",
-    "mapped",
-    "rebuilt",
-]
-
 Operators = dict[str, Callable[..., Any]]
 # fmt: off
 ARITHMETIC: Operators = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,

@@ -9,8 +9,6 @@ from __future__ import annotations
 from pdrisk._model.expressions.kinds import DATE, NOTHING, NUMBER, TIME, TRUTH
 from pdrisk._model.expressions.nodes import ARITHMETIC, LOGIC, SIGNS
 
-__all__ = ["comparable", "compares_as", "gives", "no_arithmetic", "takes"]
-
 
 def gives(symbol: str) -> str:
     """Kind of an operation's result."""

@@ -12,8 +12,6 @@ from pdrisk._model.expressions.kinds import DATE, TEXT, TIME, kind_of_value
 from pdrisk._model.plain import ISO
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["calendar_key"]
-
 MONTH: Final = re.compile(r"\d{4}-\d\d", re.ASCII)
 
 
@@ -21,13 +19,6 @@ def calendar_key(key: Hashable, kind: str, what: str, *, months: bool = False) -
     """A plain key of a column of dates as a date, of timestamps as a Timestamp; other keys, and of others, as they are.
 
     With ``months`` a text like 2020-01 is the beginning of that month.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it is text, but no ISO date or time.
-    ParameterError
-        If it has a time of day and the column holds dates, or is no day of the years 1 to 9999.
     """
     own = kind_of_value(key)
     if kind not in (DATE, TIME) or own not in (DATE, TIME, TEXT):

@@ -21,27 +21,14 @@ from pdrisk._model.groups.keys import Key, are_categories, key_tuples
 from pdrisk._model.plain import check_encodable, plain_key, plain_keys
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["checked_keys", "key_codes", "key_index", "observed_keys"]
-
 PIECE = 2**18  # rows looked up at a time
 
 
 def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: object) -> Sequence[Key]:
     """The caller's keys as tuples of plain values, one for each column of a frame; missing is None.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Only its dtypes are looked at.
-    columns : tuple of hashable
-    given : list-like, dict of list-likes, or "categories"
-        As for `key_tuples`; the word stands for the categories of every column, or of one in a dict.
-
-    Raises
-    ------
-    ParameterError, ColumnTypeError
-        As `key_tuples`; or if a column has no categories, a key is of another kind than its column, or equal to
-        another there.
+    ``frame``: only its dtypes are looked at.
+    ``given``: as for `key_tuples`; the word stands for the categories of every column, or of one in a dict.
     """
 
     def typed(place: int, keys: Sequence[Any]) -> list[Hashable]:
@@ -128,9 +115,7 @@ def _levels(column: pd.Series) -> list[Hashable]:
 def key_codes(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence[Key]) -> NDArray[np.int32]:
     """For each row the position of its key in the list; ``len(keys)`` for rows without a listed key.
 
-    Returns
-    -------
-    ndarray of int32, shape (N,)
+    Returns: shape (N,)
     """
     firsts = values_at(keys, 0)
     if len(columns) == 1:

@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = ["codes_of_integers", "different_integers"]
-
 PIECE = 2**16  # rows at a time, whose distances stay in the processor's cache
 TABLE = 2**20  # entries at most, and no more than rows: else keys are looked up
 MARKS = 8  # entries of one byte for each row, at most: else numbers are hashed
@@ -18,18 +16,12 @@ MARKS = 8  # entries of one byte for each row, at most: else numbers are hashed
 def codes_of_integers(index: pd.Index, place: NDArray[np.int32], values: NDArray[Any]) -> NDArray[np.int32] | None:
     """Codes of whole numbers from a table over all of them; None if the keys lie too far apart.
 
-    Parameters
-    ----------
-    index : Index
-        Keys, each once.
-    place : ndarray of int32, shape (K + 1,)
-        The code of each key, then that of all other values.
-    values : ndarray, shape (N,)
-
-    Notes
-    -----
     Distances from the least key wrap round in the column's own width, so that those of smaller numbers lie beyond the
     largest key, too.
+
+    ``index``: keys, each once.
+    ``place``: shape (K + 1,). The code of each key, then that of all other values.
+    ``values``: shape (N,)
     """
     if values.dtype.kind not in "iu" or not len(index) or index.dtype != values.dtype:
         return None

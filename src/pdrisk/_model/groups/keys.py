@@ -15,20 +15,6 @@ from pdrisk._model.asked_groups import SingleKeys
 from pdrisk._model.missing_arguments import missing_argument
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = [
-    "MOST",
-    "Key",
-    "are_categories",
-    "are_observed",
-    "check_words",
-    "columns_of_frame",
-    "key_tuples",
-    "listed_values",
-    "observed_of_several",
-    "take_categories",
-    "undeclared_keys",
-]
-
 Key = tuple[Hashable, ...]
 
 SHOWN = 10  # columns of a frame of keys in an error
@@ -54,25 +40,12 @@ def key_tuples(
 ) -> Sequence[Key]:
     """The public list of keys that a caller passed, as tuples with one value for each column or expression.
 
-    Parameters
-    ----------
-    given : list-like, dict of list-likes, or frame
-        Values for one column, tuples for several; a dict means all combinations of its lists, the rows of a frame the
-        keys that there are.
-    names : sequence of hashable
-        Of the columns, for errors.
-    typed : callable
-        Takes the place of a column and its keys, and gives them as values of that column; or refuses them.
-    by_name : callable
-        Gives the lists of such a dict, or of a frame's columns, in the order of the columns; None if it has not all.
-
-    Raises
-    ------
-    ParameterError
-        If there are none or more than `MOST`, one stands twice or has not one value for each column, or a frame has
-        other columns.
-    ColumnTypeError
-        If they are no list.
+    ``given``: values for one column, tuples for several; a dict means all combinations of its lists, the rows of a
+        frame the keys that there are.
+    ``names``: of the columns, for errors.
+    ``typed``: takes the place of a column and its keys, and gives them as values of that column; or refuses them.
+    ``by_name``: gives the lists of such a dict, or of a frame's columns, in the order of the columns; None if it
+        has not all.
     """
     of_frame = columns_of_frame(given)
     if of_frame is not None:
@@ -109,14 +82,7 @@ def are_observed(keys: object) -> bool:
 
 
 def check_words(keys: object) -> None:
-    """Refuse words that mean nothing as keys.
-
-    Raises
-    ------
-    ParameterError
-        For every word but "observed", "categories" and "private", and for the first and last of one column among those
-        of a dict.
-    """
+    """Refuse words that mean nothing as keys."""
     if isinstance(keys, str) and keys not in ("observed", "categories", "private"):
         raise ParameterError(
             f'keys must be a list or the word "observed", "private" or "categories", but are {shown(keys)}.'
@@ -133,14 +99,9 @@ def check_words(keys: object) -> None:
 def undeclared_keys(asked: str, listed: str, declared: str, hint: str = "") -> ParameterError:
     """The error for groups without a public list of keys.
 
-    Parameters
-    ----------
-    asked : str
-        The groups, as they were asked for.
-    listed, declared : str
-        How the front end takes a list, and how it is declared once for all.
-    hint : str
-        What a name in the caller's dict may be meant for.
+    ``asked``: the groups, as they were asked for.
+    ``listed, declared``: how the front end takes a list, and how it is declared once for all.
+    ``hint``: what a name in the caller's dict may be meant for.
     """
     return missing_argument(
         f"{asked} needs the public list of its groups, because the groups that occur reveal who is in the data: pass "

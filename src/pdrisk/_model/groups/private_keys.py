@@ -17,8 +17,6 @@ from pdrisk._model.plain import float_of, plain_number
 from pdrisk._model.unit import Unit
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["are_private", "check_delta_given", "checked_delta", "judged_groups_shown", "share_of_values"]
-
 LACKS_DELTA: Final = 'delta=, the probability that keys="private" fails to hide somebody, far below 1/number of people'
 MOST_PEOPLE: Final = 10**9
 
@@ -29,13 +27,7 @@ def are_private(keys: object) -> bool:
 
 
 def checked_delta(delta: object) -> Fraction:
-    """A delta exactly as written: ``1e-6`` is a millionth.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If it is no number, or outside of what means something.
-    """
+    """A delta exactly as written: ``1e-6`` is a millionth."""
     plain = plain_number("delta", delta)
     number = float_of("delta", plain)
     exact = as_written("delta", plain) if 0 < number < 1 else None
@@ -69,19 +61,9 @@ def judged_groups_shown(
 ) -> PartitionSelection | None:
     """The choice of private keys, with half of eps; None for listed keys.
 
-    Parameters
-    ----------
-    keys, delta, least_group, risk
-        As the caller wrote them.
-    eps : Fraction or None
-        Of the whole question; needed for private keys.
-    unit : Unit
-        Says in how many groups a person counts.
-
-    Raises
-    ------
-    ParameterError, ColumnTypeError
-        If they do not fit together.
+    ``keys, delta, least_group, risk``: as the caller wrote them.
+    ``eps``: of the whole question; needed for private keys.
+    ``unit``: says in how many groups a person counts.
     """
     if not are_private(keys):
         for name, value in (("delta", delta), ("least_group", least_group)):

@@ -99,17 +99,7 @@ class RowwiseFilter:
         return self.given == "function"
 
     def check_codes(self, missing: Mapping[Hashable, tuple[Hashable, ...]]) -> None:
-        """Refuse a filter that asks for a declared missing code.
-
-        Parameters
-        ----------
-        missing : dict from column to codes
-
-        Raises
-        ------
-        ParameterError
-            If it compares a column with one of its codes, for being equal or not.
-        """
+        """Refuse a filter that asks for a declared missing code."""
         asked = (
             (column.name, value, text_of(column), text_of(Constant(value, constant.given)))
             for column, constant in (() if self.rule is None else equalities(self.rule))
@@ -129,24 +119,12 @@ class RowwiseFilter:
 
 
 class Within(NamedTuple):
-    """Filter of a Dataset together with the ``where`` of a question.
+    """Filter of a Dataset together with the ``where`` of a question."""
 
-    Attributes
-    ----------
-    where : object or None
-        As everybody writes it.
-    kept : RowwiseFilter or None
-        The records that the Dataset was reduced to.
-    derived : tuple of Derived
-        The columns that were assigned.
-    stored : DataFrame
-        The frame without them.
-    """
-
-    where: Any
-    kept: RowwiseFilter | None
-    derived: tuple[Derived, ...]
-    stored: pd.DataFrame
+    where: Any  # as everybody writes it
+    kept: RowwiseFilter | None  # the records that the Dataset was reduced to
+    derived: tuple[Derived, ...]  # the columns that were assigned
+    stored: pd.DataFrame  # the frame without them
 
 
 class Fitted(NamedTuple):
@@ -200,21 +178,10 @@ def judged(
 
     Columns, dtypes, index and length are looked at, never a value.
 
-    Parameters
-    ----------
-    where : str, pd.col or Polars expression, boolean Series, array or list, callable, Fitted or Within
-        Strings and expressions are checked to be row-wise; masks and callables are trusted.
-    frame : DataFrame
-        What it will select from.
-    names : callable
-        Gives the variables for ``@name``; called only if there is one.
-    levels : callable, optional
-        Gives the categories that were declared for a column, in order; None where none were.
-
-    Raises
-    ------
-    ParameterError, UnknownColumnError, ColumnTypeError
-        If it is not row-wise, does not fit the frame, or is none of these forms.
+    ``where``: strings and expressions are checked to be row-wise; masks and callables are trusted.
+    ``frame``: what it will select from.
+    ``names``: gives the variables for ``@name``; called only if there is one.
+    ``levels``: gives the categories that were declared for a column, in order; None where none were.
     """
     if isinstance(where, Within):
         own = None if where.where is None else judged(where.where, frame, names, levels)

@@ -27,19 +27,6 @@ from pdrisk._model.expressions.operands import comparable
 from pdrisk._model.rowwise.builder import Builder, needs_backticks, text_of
 from pdrisk._model.rowwise.families import family, of_values
 
-__all__ = [
-    "CONVERT",
-    "check_exact",
-    "check_kinds",
-    "check_order",
-    "converted",
-    "dated",
-    "described",
-    "is_categorical",
-    "mended",
-    "unfit",
-]
-
 ISO: Final = re.compile(
     r"\s*\d{4}(-\d\d?(-\d\d?([T ]\d\d?(:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?)?)?\s*|\d{8}", re.ASCII
 )

@@ -57,8 +57,6 @@ from pdrisk._model.rowwise.families import (
 )
 from pdrisk._model.rowwise.functions import column_of, value_of
 
-__all__ = ["computed", "equal_to_one_of", "folded", "holds"]
-
 
 def holds(node: Node, columns: Mapping[Hashable, pd.Series], negated: bool = False) -> Bools:
     """Where a checked condition is known to be true; ``negated``: where it is known to be false."""

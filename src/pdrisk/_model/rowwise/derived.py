@@ -17,32 +17,20 @@ from pdrisk._model.rowwise.query_string import QueryString
 from pdrisk._model.rowwise.types import typed
 from pdrisk.errors import QueryFailedError
 
-__all__ = ["Derived", "derived", "used"]
-
 EXAMPLE = "Write arithmetic or a comparison with a column in it, as in `birth // 10 * 10`"
 
 
 @dataclass(frozen=True)
 class Derived:
-    """Column computed from each record's own values.
+    """Column computed from each record's own values."""
 
-    Attributes
-    ----------
-    name, text : str
-        Its name, and the expression in one spelling.
-    columns : tuple of Hashable
-        The columns that the expression reads: ``earlier`` derived ones, else those that are stored.
-    is_truth : bool
-        Whether it holds truth values; else numbers.
-    missing : dict from column to codes
-        Values that stand for a missing answer in what it reads.
-    """
-
+    # `name`, `text`: its name, and the expression in one spelling
     name: str
     text: str
+    # the columns that the expression reads: ``earlier`` derived ones, else those that are stored
     columns: tuple[Hashable, ...]
-    is_truth: bool
-    missing: Mapping[Hashable, tuple[Hashable, ...]]
+    is_truth: bool  # whether it holds truth values; else numbers
+    missing: Mapping[Hashable, tuple[Hashable, ...]]  # values that stand for a missing answer in what it reads
     earlier: tuple[Derived, ...]
     rule: Node = field(repr=False)
 
@@ -62,13 +50,7 @@ def derived(
     codes: Callable[[tuple[Hashable, ...]], Mapping[Hashable, tuple[Hashable, ...]]],
     earlier: tuple[Derived, ...],
 ) -> Derived:
-    """Derived column of an expression, judged by columns and dtypes, never by a value.
-
-    Raises
-    ------
-    ParameterError, UnknownColumnError
-        If it is not row-wise, or does not fit the frame.
-    """
+    """Derived column of an expression, judged by columns and dtypes, never by a value."""
     builder = QueryString(expression, frame, dict, levels, name)
 
     def judged() -> Derived:

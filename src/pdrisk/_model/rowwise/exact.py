@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from pdrisk._core.summary import FloatArray
 
-__all__ = ["Numbers", "arithmetic", "compared", "constant", "members", "of_array", "opposite"]
-
 EXACT = 2.0**53  # up to here every whole number is one float64
 SPLIT = 2.0**27 + 1
 DOUBLE = np.dtype(np.float64)
@@ -28,20 +26,11 @@ MANY = 16  # members that are looked up together instead of one by one
 
 
 class Numbers(NamedTuple):
-    """Values ``high + low``.
+    """Values ``high + low``."""
 
-    Attributes
-    ----------
-    high : ndarray of float64
-        The nearest float; NaN where there is no value.
-    low : ndarray of float64 or None
-        What it lacks; None for nothing.
-    grain : dtype or None
-        The precision that fractions are rounded to; None for constants, which take that of the other side.
-    """
-
-    high: FloatArray
-    low: FloatArray | None = None
+    high: FloatArray  # the nearest float; NaN where there is no value
+    low: FloatArray | None = None  # what it lacks; None for nothing
+    # the precision that fractions are rounded to; None for constants, which take that of the other side
     grain: np.dtype[Any] | None = DOUBLE
 
 

@@ -8,8 +8,6 @@ from pdrisk._model.expressions.nodes import ARITHMETIC, COMPARISONS, MISSING, No
 from pdrisk._model.rowwise.builder import BEHIND, GIVEN, WHY, Builder, is_row_wise, not_offered
 from pdrisk._model.rowwise.functions import OF_TEXT
 
-__all__ = ["Recorded", "Recorder", "state_of"]
-
 
 class Recorded:
     """Stands for a Series while a ``pd.col`` expression is evaluated, and records what is done to it."""

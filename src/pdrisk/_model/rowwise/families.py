@@ -18,27 +18,6 @@ from numpy.typing import NDArray
 from pdrisk._model.expressions.kinds import DATE, DURATION, NUMBER, PERIOD, TEXT, ZONED
 from pdrisk._model.rowwise.exact import Numbers, arithmetic, constant, of_array, of_plain
 
-__all__ = [
-    "OF_OBJECTS",
-    "PLAIN",
-    "Bools",
-    "as_number",
-    "categories_of",
-    "dense",
-    "family",
-    "has_categories",
-    "holds_objects",
-    "holds_only",
-    "is_in",
-    "is_missing",
-    "missing_of",
-    "numbers_of",
-    "of_values",
-    "text_of_object",
-    "texts_of",
-    "truths_of",
-]
-
 Bools = NDArray[np.bool_]
 UNITS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}  # nanoseconds
 OF_OBJECTS = (TEXT, NUMBER, DATE, ZONED, DURATION)  # what a Python object may be; anything else equals nothing

@@ -24,8 +24,6 @@ from pdrisk._model.rowwise.families import (
     texts_of,
 )
 
-__all__ = ["OF_TEXT", "OF_TIME", "PATTERN", "call_of_text", "call_of_time", "column_of", "spelled", "value_of"]
-
 OF_TEXT: Final = {"contains": "contains", "startswith": "starts_with", "endswith": "ends_with"}  # in pandas, in SQL
 OF_TIME: Final = {
     **{unit: unit for unit in ("year", "quarter", "month", "day", "dayofyear", "hour", "minute", "second")},

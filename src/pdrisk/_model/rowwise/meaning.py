@@ -6,8 +6,6 @@ from typing import Final
 
 from pdrisk._model.expressions.nodes import CONDITIONS, LOGIC, Node, Operation, below
 
-__all__ = ["meaning_of"]
-
 # At first, a comparison with a missing value was false in columns of numpy's dtypes, not unknown.
 THREE_VALUED: Final = "; missing is unknown"
 
@@ -15,11 +13,7 @@ THREE_VALUED: Final = "; missing is unknown"
 def meaning_of(rule: Node, *, as_value: bool = False) -> str:
     """What to add to the text of an expression that meant something else before; "" for all others.
 
-    Parameters
-    ----------
-    rule : Node
-    as_value : bool
-        Whether it is read as a value of each record, and not as a filter alone, which keeps what is true.
+    ``as_value``: whether it is read as a value of each record, and not as a filter alone, which keeps what is true.
     """
     is_other = as_value and isinstance(rule, Operation) and rule.symbol in CONDITIONS
     for node in below(rule):

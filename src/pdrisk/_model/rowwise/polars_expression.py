@@ -16,8 +16,6 @@ from pdrisk._model.rowwise.builder import GIVEN, Builder
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["is_of_polars", "polars_tree"]
-
 BINARY = {
     "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">=", "Eq": "==", "NotEq": "!=", "And": "and", "Or": "or",
     "LogicalAnd": "and", "LogicalOr": "or", "Plus": "+", "Minus": "-", "Multiply": "*", "TrueDivide": "/",
@@ -43,13 +41,7 @@ def is_of_polars(value: object, kind: str) -> bool:
 
 
 def polars_tree(expression: pl.Expr, builder: Builder) -> Node:
-    """The tree of an expression.
-
-    Raises
-    ------
-    ParameterError
-        If it does anything else than decide each record by that record and constants.
-    """
+    """The tree of an expression."""
     return _node(json.loads(expression.meta.serialize(format="json")), builder)
 
 

@@ -26,8 +26,6 @@ from pdrisk._model.rowwise.builder import (
 )
 from pdrisk.errors import ParameterError, UnknownColumnError
 
-__all__ = ["QueryString"]
-
 TOKENS = re.compile(
     r"""(?P<text>'''(?:\\.|[^\\])*?'''|\"""(?:\\.|[^\\])*?\"""|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")
       | `(?P<column>(?:[^`]|``)+)` | @\s*(?P<local>[^\W\d]\w*) | (?P<join>[&|])(?!=) | (?P<comment>\#[^\n]*)""",

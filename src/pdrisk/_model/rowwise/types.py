@@ -49,8 +49,6 @@ from pdrisk._model.rowwise.comparisons import (
 from pdrisk._model.rowwise.families import family, of_values
 from pdrisk._model.rowwise.functions import column_of
 
-__all__ = ["BOOLEAN", "check_boolean", "typed"]
-
 DEPTH = 200  # levels of a tree; evaluation spends a few stack frames on each
 BOOLEAN = {"bool", "boolean", "bool[pyarrow]"}
 ON_NO_ROWS = {NUMBER: pd.Series(dtype="float64"), TRUTH: pd.Series(dtype="boolean")}

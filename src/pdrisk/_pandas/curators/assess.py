@@ -37,8 +37,6 @@ from pdrisk.engines.base import Reading
 from pdrisk.engines.numpy.influence import losses_of_line
 from pdrisk.errors import ParameterError
 
-__all__ = ["USUAL_EPS", "USUAL_STATISTICS", "assessment", "individual_risk", "planned_epsilon"]
-
 USUAL_EPS: Final = (0.1, 1)
 USUAL_STATISTICS: Final = ("mean", "median", "min", "max", "var")
 

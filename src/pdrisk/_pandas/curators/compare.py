@@ -55,8 +55,6 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Comparison", "comparison"]
-
 SMALLEST_EPS, LARGEST_EPS = 1e-6, 1e9  # that are looked for: the paper's mean needs thousands for little noise
 FRONTIER: Final = np.geomspace(0.01, 10, 31)
 RISKS: Final = ("worst_case", "two_worlds", "many_worlds", "identifiability", "success")
@@ -80,15 +78,7 @@ class Comparison(pd.DataFrame):
     def picture(self) -> Figure:
         """Frontier: worst-case risk against the 95 % noise, a line for each mechanism; two_worlds is dotted.
 
-        Returns
-        -------
-        matplotlib.figure.Figure
-            Curator only.
-
-        Raises
-        ------
-        ParameterError
-            If matplotlib is not installed.
+        Returns: curator only.
         """
         figure = canvas(3.4, f"{legible(self._asked)}: noise against risk")
         from matplotlib.ticker import LogLocator, NullLocator

@@ -36,8 +36,6 @@ else:
     compare = later("pdrisk._pandas.curators.compare")
     result = later("pdrisk.identifiability.result")
 
-__all__ = ["CuratorViews"]
-
 
 @own_errors_of
 class CuratorViews(Hinting):

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 else:
     measures, output_rules, suggest = (later(f"pdrisk._disclosure.{name}") for name in ("measures", "rules", "suggest"))
 
-__all__ = ["DisclosureViews"]
-
 Columns = Hashable | list[Hashable]
 
 

@@ -13,8 +13,6 @@ from pdrisk._model.arguments import (
 )
 from pdrisk._model.expressions.nearest import misspelt
 
-__all__ = ["Hinting"]
-
 MEANT = {
     "groupby": 'groups are options of each answer, as in .mean("age", eps=1, by="region", keys=["north", "south"])',
     "query": 'a filter is an option of each answer, as in .count(eps=1, where="age > 40")',

@@ -20,8 +20,6 @@ from pdrisk.engines.base import Engine
 from pdrisk.engines.numpy.frame import FrameEngine, FrameReading
 from pdrisk.engines.numpy.influence import losses, losses_of_people
 
-__all__ = ["answered", "answers", "of_frame", "rows_of"]
-
 Answered = TypeVar("Answered")
 LARGEST_EXACT: Final = 2**53  # up to which floats hold every whole number
 

@@ -50,8 +50,6 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from pdrisk._disclosure.checked import CheckedTable
 
-__all__ = ["DESCRIBED", "Answer", "Statistics"]
-
 Answer = Release | pd.DataFrame
 DESCRIBED = ["count", "mean", "std", "min", "quantile(0.25)", "median", "quantile(0.75)", "max"]
 

@@ -20,8 +20,6 @@ from pdrisk._model.query import Line
 from pdrisk._pandas.plans.plan_tables import reading
 from pdrisk.errors import ParameterError
 
-__all__ = ["planned_margins"]
-
 
 def planned_margins(
     lines: Sequence[Line],
@@ -33,17 +31,10 @@ def planned_margins(
 ) -> pd.DataFrame:
     """The plan of questions about cells and margins, a row for each table and question.
 
-    Parameters
-    ----------
-    lines, leads : sequence of Line
-        And those whose records they are drawn from.
-    share : Fraction
-        The eps of each release.
-    n : int
-        Number of records in all groups together, which are of equal size.
-    groups : dict from column to int
-        Numbers of keys.
-    asked : MarginsAsked
+    ``lines, leads``: and those whose records they are drawn from.
+    ``share``: the eps of each release.
+    ``n``: number of records in all groups together, which are of equal size.
+    ``groups``: numbers of keys.
     """
     for line in lines:
         if not MECHANISMS[line.mechanism].adds_up(line.statistic):

@@ -42,8 +42,6 @@ from pdrisk._pandas.plans.plan_weights import PlannedWeights, planned_weights
 from pdrisk._pandas.plans.planned import allotted
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["plan", "questions_asked"]
-
 LARGEST: Final = 2**63 - 1  # rows
 WITH_PARAMETER = re.compile(r"\s*(\w+)\(\s*(?:(\w+)\s*=)?\s*([\w.+-]+)\s*\)\s+of\s+(.+)")
 OWN_PARAMETER: Final = {"var": "ddof", "std": "ddof", "min": "bounds_reached", "max": "bounds_reached"}

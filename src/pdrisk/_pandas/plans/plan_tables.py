@@ -27,8 +27,6 @@ from pdrisk._model.weights import check_weighing
 from pdrisk.engines.numpy.frame import FrameEngine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["GRID", "MOST_RECORDS", "OPTIONS", "TARGETS", "PlannedTable", "eps_at", "planned_tables", "reading"]
-
 MOST_RECORDS: Final = 10_000_000  # of more the noise of means is smaller still
 TARGETS: Final = ("noise95", "noise95_widest", "relative")
 OF_PERSON: Final = ("person", "per_person", "constant", "rows", "groups")
@@ -226,19 +224,12 @@ def planned_tables(
 ) -> list[PlannedTable]:
     """The tables of a plan with targets.
 
-    Parameters
-    ----------
-    questions : dict
-        From question to its options, or from the name of a table to a dict of questions and of options that all have.
-    ask : callable
-        Gives the lines of a question with its options.
-    n : int
-    common : dict
-        Options of all.
-    whole : callable
-        Checks a whole number.
-    weight : float or None
-        That of each record, where questions are weighted.
+    ``questions``: from question to its options, or from the name of a table to a dict of questions and of options
+        that all have.
+    ``ask``: gives the lines of a question with its options.
+    ``common``: options of all.
+    ``whole``: checks a whole number.
+    ``weight``: that of each record, where questions are weighted.
     """
     found: list[PlannedTable] = []
     for key, said in questions.items():

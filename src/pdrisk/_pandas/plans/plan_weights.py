@@ -21,8 +21,6 @@ from pdrisk._model.weights import (
 )
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["PlannedWeights", "planned_weights"]
-
 SLACK = 1 + 2.0**-40  # of rounding, in sums of weights
 
 
@@ -77,13 +75,7 @@ class PlannedWeights:
 
 
 def planned_weights(weights: object, total: object, bounds: object, n: int) -> PlannedWeights | None:
-    """The weights of so many records; None where none are named.
-
-    Raises
-    ------
-    ParameterError, ColumnTypeError
-        If the largest weight, or the sum of all, is not given, or they contradict each other.
-    """
+    """The weights of so many records; None where none are named."""
     if weights is None or weights is False:
         if total is not None:
             raise ParameterError("total_weight= is the sum of the weights: name their column with weights=.")

@@ -18,8 +18,6 @@ from pdrisk._pandas.plans.plan_tables import PlannedTable
 from pdrisk._printing import preformatted
 from pdrisk.errors import ParameterError
 
-__all__ = ["BudgetPlan", "allotted"]
-
 FREE: Final = "sums of other answers"
 SCALINGS: Final = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 SHOWN: Final = "{:.4g}".format

@@ -16,8 +16,6 @@ from pdrisk._pandas.requests.declared import codes_of, declarations_of, declared
 from pdrisk.engines.numpy.derived import placeholder
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["assigned"]
-
 
 def assigned(
     frame: pd.DataFrame,
@@ -29,19 +27,9 @@ def assigned(
 ) -> tuple[pd.DataFrame, tuple[Derived, ...]]:
     """The frame with a placeholder for one more derived column, and all derived columns.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        With a place for those assigned ``before``.
-    taken : collection of hashable
-        Names that say who a person is, or which records are selected.
-    constant : collection of hashable
-        Names of columns that do not differ within a person, by what is declared.
-
-    Raises
-    ------
-    ParameterError, UnknownColumnError, ColumnTypeError
-        If the expression is not row-wise, or does not fit the frame.
+    ``frame``: with a place for those assigned ``before``.
+    ``taken``: names that say who a person is, or which records are selected.
+    ``constant``: names of columns that do not differ within a person, by what is declared.
     """
     if not isinstance(expression, str):
         raise ColumnTypeError(

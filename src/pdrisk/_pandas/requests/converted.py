@@ -12,20 +12,12 @@ from pdrisk._core.foreign import shown
 from pdrisk._model.declared.attributes import ATTRIBUTE
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["PANDAS", "checked_form", "converted"]
-
 PANDAS = "pandas"
 MODULES = {PANDAS: "pandas", "polars": "polars", "arrow": "pyarrow"}
 
 
 def checked_form(form: object) -> str:
-    """Name of a library whose frames answers can be.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If there is none of this name, or it is not installed.
-    """
+    """Name of a library whose frames answers can be."""
     if not isinstance(form, str):
         raise ColumnTypeError(f"as_ is a name, not of type {type(form).__name__}.")
     if form not in MODULES:

@@ -9,19 +9,11 @@ import pandas as pd
 from pdrisk._core.foreign import shown
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["check_cells", "checked_axes", "shares_of"]
-
 AXES: Final = ("index", "columns")
 
 
 def checked_axes(index: Any, columns: Any) -> list[Any]:
-    """The names of both columns.
-
-    Raises
-    ------
-    ColumnTypeError
-        If they are series, as pandas takes them, or several on one side.
-    """
+    """The names of both columns."""
     if isinstance(index, pd.Series) or isinstance(columns, pd.Series):
         names = [shown(each.name if isinstance(each, pd.Series) else each) for each in (index, columns)]
         raise ColumnTypeError(f"crosstab names columns of its own frame: write crosstab({', '.join(names)}, ...).")
@@ -43,13 +35,7 @@ def check_cells(values: object, aggfunc: object) -> None:
 
 
 def shares_of(by: list[Any], normalize: object) -> Any:
-    """What the shares are of, as `MarginsAsked` takes it: ``normalize`` as pandas has it.
-
-    Raises
-    ------
-    ParameterError
-        If it is nothing that pandas has.
-    """
+    """What the shares are of, as `MarginsAsked` takes it: ``normalize`` as pandas has it."""
     if normalize is None or normalize is False:
         return None
     if normalize is True or (isinstance(normalize, str) and normalize == "all"):

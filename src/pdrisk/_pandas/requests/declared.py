@@ -130,13 +130,7 @@ def declarations(
 
 
 def declared(data: pd.DataFrame | pd.Series, column: Hashable) -> Known:
-    """Merged declarations of a column.
-
-    Raises
-    ------
-    ParameterError
-        If that cannot be understood, contradicts itself, or does not fit the column.
-    """
+    """Merged declarations of a column."""
     said = declarations_of(data)
     return said.of(column) if said.own or said.schema else Known(column)
 
@@ -148,18 +142,8 @@ def check_no_na_of_r(
 
     R hands over 32 bits, and what does not go by way of numpy arrives with 64.
 
-    Parameters
-    ----------
-    frame : DataFrame
-    columns : iterable of hashable, optional
-        Those that are asked for; all without it.
-    looked_up : Series, optional
-        The one column that is asked for, where it is at hand.
-
-    Raises
-    ------
-    ParameterError
-        With what to write.
+    ``columns``: those that are asked for; all without it.
+    ``looked_up``: the one column that is asked for, where it is at hand.
     """
     for column in frame.columns if columns is None else columns:
         series = frame.get(column) if looked_up is None else looked_up
@@ -223,13 +207,7 @@ def attach(data: pd.DataFrame | pd.Series, schema: Any) -> None:
 
 
 def declarations_of(data: pd.DataFrame | pd.Series) -> Declarations:
-    """All that is declared for a frame or series.
-
-    Raises
-    ------
-    ParameterError
-        If ``attrs`` hold something else.
-    """
+    """All that is declared for a frame or series."""
     said = _stored(data)
     if said.schema or "pandera" not in sys.modules:
         return said

@@ -22,8 +22,6 @@ from pdrisk._model.where_bounds import comparisons_of, narrowed
 from pdrisk._pandas.requests.declared import days, declared
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["check_numeric", "interval_by_where", "interval_of", "interval_of_dates", "judged_condition"]
-
 #: Statistics that lie in the range of the values, and are dates where these are.
 OF_DATES = (Mean, Median, Quantile, Min, Max)
 

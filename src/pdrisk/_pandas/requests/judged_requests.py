@@ -49,17 +49,6 @@ if TYPE_CHECKING:
 else:
     sql_table = later("pdrisk.engines.sql.servers.sql_table")
 
-__all__ = [
-    "check_given",
-    "check_groups_are_known",
-    "check_rows_in_python",
-    "eps_values",
-    "groups_of",
-    "judged_query",
-    "judged_selection",
-    "listed_numbers",
-]
-
 MOST_EPS = 10_000  # of one assessment
 NUDGE = 1.001  # at least by which an eps that is not enough is raised
 MOST_TIMES = 1e9

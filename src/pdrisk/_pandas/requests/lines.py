@@ -41,18 +41,6 @@ from pdrisk._pandas.requests.wave_options import line_of_change
 from pdrisk._pandas.requests.weighted_lines import weighted_lines
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = [
-    "OTHER_NUMBERS",
-    "bounded_columns",
-    "judged_lines",
-    "judged_pair",
-    "lines_of_columns",
-    "lines_of_names",
-    "lines_of_request",
-    "listed_columns",
-    "paired",
-]
-
 OTHER_NUMBERS = ("sum", "count")  # of a person: in another range than those of rows
 MOST_PAIRED = 45  # columns, of which there are 990 pairs
 MOST_COLUMNS = 1000  # named beyond those there are: the error names them
@@ -99,13 +87,7 @@ def bounded_columns(frame: pd.DataFrame, request: Request) -> list[Any]:
 
 
 def paired(frame: pd.DataFrame, columns: Sequence[Hashable], asked: PairStatistic) -> list[tuple[Any, Any]]:
-    """Every two of these columns.
-
-    Raises
-    ------
-    ParameterError, UnknownColumnError, ColumnTypeError
-        If they are not 2 to 45 different columns.
-    """
+    """Every two of these columns."""
     if 2 <= len(columns) <= MOST_PAIRED:
         for column in columns:
             check_column(frame, column)
@@ -152,15 +134,8 @@ def judged_lines(
 ) -> tuple[Line, ...]:
     """One line for each statistic of one column, answered as a request says.
 
-    Parameters
-    ----------
-    frame : DataFrame
-    column : hashable or None
-    wanted : iterable of Statistic
-    request : Request
-        Its ``bounds`` may be a dict from column to bounds.
-    joint : bool
-        Whether the lines may share a release with others of their column.
+    ``request``: its ``bounds`` may be a dict from column to bounds.
+    ``joint``: whether the lines may share a release with others of their column.
     """
     wanted, own = tuple(wanted), request.bounds
     if column is not None and not isinstance(column, str):

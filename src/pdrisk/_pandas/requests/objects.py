@@ -26,8 +26,6 @@ from pdrisk._pandas.requests.options import Request
 from pdrisk.engines.base import Engine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["advising", "by_declarations", "declared_kinds", "judging"]
-
 
 def declared_kinds(frame: pd.DataFrame) -> dict[Hashable, str | None]:
     """Kinds of the columns of Python objects, and of categories that are objects; None where nothing is declared."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["OF_PANDAS", "OPTIONS_DOC", "documented"]
-
 OPTIONS_DOC = """
 Other Parameters
 ----------------

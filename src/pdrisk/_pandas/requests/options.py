@@ -24,18 +24,6 @@ from pdrisk._pandas.requests.option_texts import OF_PANDAS, documented
 from pdrisk.engines.base import Engine
 from pdrisk.engines.numpy.frame_table import FrameTable
 
-__all__ = [
-    "NEIGHBOURS",
-    "NOBODY_KNOWN",
-    "REPLACE",
-    "Opened",
-    "Options",
-    "Request",
-    "UnitOptions",
-    "with_options",
-    "with_unit_options",
-]
-
 
 class UnitOptions(TypedDict, total=False):
     """Options that say who is protected, and how several rows of a person, or a weighted one, count: `OPTIONS_DOC`."""

@@ -18,19 +18,11 @@ from pdrisk._pandas.requests.options import REPLACE, Request
 from pdrisk._pandas.requests.wave_options import unit_of_change
 from pdrisk.errors import ParameterError
 
-__all__ = ["check_worlds_of_people", "people_of", "unit_of"]
-
 ON_ONE_LINE = ("laplace", "geometric")  # mechanisms whose loss between two worlds is the distance of their answers
 
 
 def people_of(frame: pd.DataFrame, request: Request) -> People:
-    """People of a call: those of the Dataset, or those that the call names for a frame.
-
-    Raises
-    ------
-    ParameterError, UnknownColumnError, ColumnTypeError
-        If a column is not there or cannot be an id, or the call contradicts the Dataset.
-    """
+    """People of a call: those of the Dataset, or those that the call names for a frame."""
     people = request.people
     named = {name: checked_columns(name, getattr(request, name)) for name in ("person", "constant")}
     for column in (*named["person"], *named["constant"]):

@@ -21,8 +21,6 @@ from pdrisk._pandas.requests.options import NOBODY_KNOWN, Request
 from pdrisk.engines.base import Engine
 from pdrisk.engines.numpy.frame import FrameEngine
 
-__all__ = ["Judged", "is_plain", "judged_once"]
-
 KEPT = 256  # queries: of more, all are forgotten
 PLAIN = frozenset((int, float, str, bool, type(None)))  # whose text says what they are
 LARGEST = 2**63  # of more digits Python may refuse to make a text

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 else:
     declared = later("pdrisk._pandas.requests.declared")
 
-__all__ = ["watch"]
-
 MODULE = "pandera.accessors.pandas_accessor"
 MARK = "_remembered_by_pdrisk"
 

@@ -24,8 +24,6 @@ from pdrisk._pandas.requests.options import Request
 from pdrisk._printing import printable
 from pdrisk.errors import ParameterError
 
-__all__ = ["line_of_change", "unit_of_change"]
-
 ADDED = ("mean", "sum")  # of which the range of rows has to be known
 FORMS = 'rows=1 (one row in each wave; of more, one is chosen) or per_person="mean" (their mean in each wave)'
 
@@ -52,14 +50,7 @@ def line_of_change(
 def unit_of_change(
     frame: pd.DataFrame, people: People, lines: Sequence[Line], by: Sequence[Hashable], request: Request
 ) -> Unit:
-    """The unit of a question about changes: each person in both waves is one record.
-
-    Raises
-    ------
-    ParameterError, UnknownColumnError, ColumnTypeError
-        If something else is asked with it, if nobody is declared, if several rows in a wave have no meaning yet, or if
-        a wave cannot be one of its column.
-    """
+    """The unit of a question about changes: each person in both waves is one record."""
     change, *others = dict.fromkeys(change_of(line.statistic) for line in lines)
     if change is None or others:
         raise ParameterError("a change is about people in both of its waves, and others are not: ask it alone.")

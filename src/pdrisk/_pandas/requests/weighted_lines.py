@@ -27,8 +27,6 @@ from pdrisk._pandas.requests.options import REPLACE, Request
 from pdrisk._pandas.requests.wave_options import line_of_change
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["weighted_lines"]
-
 OF_PEOPLE = (None, "one", "mean")  # ways in which the rows of a person become one that leave a weight what it is
 
 

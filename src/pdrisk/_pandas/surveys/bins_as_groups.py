@@ -26,8 +26,6 @@ from pdrisk._pandas.surveys.deviations import summed
 from pdrisk.engines.base import Engine
 from pdrisk.errors import ParameterError
 
-__all__ = ["counted_in_bins", "keys_in_bins", "reached"]
-
 
 def counted_in_bins(
     frame: pd.DataFrame,
@@ -43,18 +41,9 @@ def counted_in_bins(
 
     A bin is a group by a derived column, the number of edges that are reached: so every engine can count in bins.
 
-    Parameters
-    ----------
-    frame, column
-    reached : str
-        Expression of the derived column, which is the last of the groups.
-    by : Groups or None
-    keys : list
-        Of all groups.
-    clamps : bool
-        Whether values beyond the edges count in the first and the last bin.
-    request : Request
-    eps : Fraction
+    ``reached``: expression of the derived column, which is the last of the groups.
+    ``keys``: of all groups.
+    ``clamps``: whether values beyond the edges count in the first and the last bin.
     """
     name = f"{column} bin"
     while name in frame.columns:
@@ -84,13 +73,7 @@ def reached(column: Hashable, edges: Sequence[float | str]) -> str:
 
 
 def keys_in_bins(method: str, by: Groups | None, bins: range) -> list[Any]:
-    """Keys of all groups and bins, group by group.
-
-    Raises
-    ------
-    ParameterError
-        If the groups have no public list, a key is `ALL`, or there are too many.
-    """
+    """Keys of all groups and bins, group by group."""
     if by is None:
         return list(bins)
     if by.keys is None:

@@ -16,8 +16,6 @@ from pdrisk._core.universe import Days
 from pdrisk._model.expressions.nearest import did_you_mean
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["DateBins", "dates_in_bins"]
-
 MOST_BINS: Final = 500
 STEPS: Final = {
     "day": pd.DateOffset(days=1), "week": pd.DateOffset(weeks=1), "month": pd.DateOffset(months=1),
@@ -44,18 +42,8 @@ class DateBins(NamedTuple):
 def dates_in_bins(bins: object, span: Days | None, *, given: bool) -> DateBins:
     """Bins of dates as a caller gives them.
 
-    Parameters
-    ----------
-    bins
-    span : Days or None
-        Bounds of the dates.
-    given : bool
-        Whether the call has them; else they are declared.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If they are no bins, or more than 500.
+    ``span``: bounds of the dates.
+    ``given``: whether the call has them; else they are declared.
     """
     if isinstance(bins, str):
         name = ALIASES.get(bins, bins)

@@ -22,8 +22,6 @@ from pdrisk._pandas.requests.declared import declared
 from pdrisk._pandas.requests.options import Request
 from pdrisk.errors import ParameterError
 
-__all__ = ["Deviations", "summed"]
-
 MOST_GROUPS: Final = 200  # whose means stand in one expression
 PASSED: Final = ("where", "ledger", "fresh")  # options that a question about deviations shares with that of the answer
 

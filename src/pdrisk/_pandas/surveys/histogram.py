@@ -33,20 +33,13 @@ from pdrisk._pandas.surveys.date_bins import DateBins, dates_in_bins
 from pdrisk.engines.base import Engine
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["asked_bins", "histogram"]
-
 MOST_BINS = 100_000
 
 
 def histogram(frame: pd.DataFrame, column: Hashable, bins: object, request: Request, asker: Asker) -> pd.DataFrame:
     """Noisy numbers of records in bins, or of their weights, indexed by the bins.
 
-    Parameters
-    ----------
-    frame, column, bins
-        As ``df.dprisk.hist`` takes them.
-    request : Request
-    asker : Asker
+    ``frame, column, bins``: as ``df.dprisk.hist`` takes them.
     """
     if request.step is not None:
         raise ParameterError("hist takes no step=: it counts records, and its bins are given by their edges.")

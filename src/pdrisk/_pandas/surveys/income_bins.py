@@ -28,8 +28,6 @@ from pdrisk._pandas.surveys.bins_as_groups import counted_in_bins, keys_in_bins,
 from pdrisk._pandas.surveys.histogram import asked_bins
 from pdrisk.errors import ColumnTypeError, NoisyReleaseWarning, ParameterError
 
-__all__ = ["income_bins"]
-
 LEAST_BINS, MOST_BINS = 2, 500
 SHARES = ("gini", "s80s20")  # of incomes, which are none below 0
 
@@ -41,12 +39,7 @@ def income_bins(
 
     A record beyond the outer edges counts in the first or the last bin, with its weight if there are weights.
 
-    Parameters
-    ----------
-    frame, column, bins, line, of
-        As ``df.dprisk.inequality`` takes them.
-    request : Request
-    asker : Asker
+    ``frame, column, bins, line, of``: as ``df.dprisk.inequality`` takes them.
     """
     eps = check_given(frame, request)
     check_column(frame, column)

@@ -41,8 +41,6 @@ from pdrisk._pandas.surveys.deviations import Deviations
 from pdrisk.engines.base import Engine, Origin
 from pdrisk.errors import BudgetExceededError, NoisyReleaseWarning, ParameterError
 
-__all__ = ["sampled", "sampling_errors", "with_design_effect"]
-
 USUAL: Final = Fraction(1, 5)  # of eps, for the sampling error
 MOST: Final = 0.9
 WITH_SPREAD: Final = {"two_sums": "bernstein", "weighted_two_sums": "weighted_bernstein"}  # what tells the spread, too
@@ -54,18 +52,8 @@ FAR: Final = 1e4  # times what one record can be, beyond which no exact sum of a
 def sampled(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any], share: object) -> Any:
     """A noisy mean, proportion or sum with its sampling error by the design of a Dataset.
 
-    Parameters
-    ----------
-    asked : Statistics
-    column, spec, options
-        As of the statistic.
-    share : True or float
-        What part of eps the sampling error costs.
-
-    Raises
-    ------
-    ParameterError
-        Before anything is paid, if the design does not say enough.
+    ``column, spec, options``: as of the statistic.
+    ``share``: what part of eps the sampling error costs.
     """
     part = _checked_share(share)
     eps = _eps(options)
@@ -240,10 +228,7 @@ def _warn_of_noise(name: str, poor: NDArray[np.bool_], asker: Asker) -> None:
 def sampling_errors(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any]) -> pd.DataFrame:
     """Exact estimates with their sampling errors, for curators: those of R's survey package.
 
-    Returns
-    -------
-    DataFrame
-        One row for each group: ``value``, ``se``, ``deff``, ``n`` and ``weight``.
+    Returns: one row for each group: ``value``, ``se``, ``deff``, ``n`` and ``weight``.
     """
     given = {**options, "eps": 1}
     with judging(asked._frame, asked._request(given)) as (frame, request):

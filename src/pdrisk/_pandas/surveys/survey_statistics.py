@@ -26,8 +26,6 @@ else:
         later(f"pdrisk._pandas.surveys.{name}") for name in ("histogram", "income_bins", "sampling_errors")
     )
 
-__all__ = ["SurveyStatistics"]
-
 
 @own_errors_of
 class SurveyStatistics(Statistics):

@@ -22,8 +22,6 @@ from pdrisk.engines.numpy.frame_table import FrameTable
 from pdrisk.engines.sql.servers.sql_table import SQLTable, TableEngine, only_for_frames
 from pdrisk.errors import ParameterError
 
-__all__ = ["DatabaseTable", "HeldData", "held_table"]
-
 
 @dataclass
 class DatabaseTable:
@@ -44,13 +42,7 @@ class DatabaseTable:
     def opened(
         self, query: Query, header: pd.DataFrame, stored: pd.DataFrame, given: Any, secret: Secret
     ) -> TableEngine:
-        """Engine of the table for a query that was judged by its header.
-
-        Raises
-        ------
-        ParameterError
-            As `Given.fluent`; or if it has other columns by now, or a database cannot answer what a frame can.
-        """
+        """Engine of the table for a query that was judged by its header."""
         table = self.stored()
         if not table.header.dtypes.equals(stored.dtypes):
             raise ParameterError(self.tables.changed)

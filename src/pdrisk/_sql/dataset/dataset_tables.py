@@ -28,26 +28,17 @@ from pdrisk.engines.sql.servers.spark_engine import SparkFrame
 from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["ONE_TABLE", "Given", "check_one_or_other", "public_tables", "tables_given"]
-
 ONE_TABLE = "data"  # name in SQL of data that is no dict of tables
 
 
 @dataclass(frozen=True)
 class Given:
-    """Tables of a Dataset by name.
+    """Tables of a Dataset by name."""
 
-    Attributes
-    ----------
-    tables : dict
-        Frames of pandas as they were when they were given, with their declarations in ``attrs``; frames of Polars and
-        Arrow; paths of Parquet files; and tables of DuckDB, PostgreSQL or Spark.
-    said : dict of Declarations
-        What is declared for those that are not pandas'.
-    """
-
+    # frames of pandas as they were when they were given, with their declarations in ``attrs``; frames of Polars
+    # and Arrow; paths of Parquet files; and tables of DuckDB, PostgreSQL or Spark
     tables: Mapping[str, Any]
-    said: Mapping[str, Declarations] = field(default_factory=dict)
+    said: Mapping[str, Declarations] = field(default_factory=dict)  # what is declared for those that are not pandas'
     changed: ClassVar[str] = "the table has other columns or types than when it was first asked: make a new Dataset."
 
     def __post_init__(self) -> None:
@@ -95,13 +86,7 @@ class Given:
         }
 
     def sources(self, public: frozenset[str] = frozenset(), *, lasting: bool = False) -> Sources:
-        """Sources of one call; tables of these names are public, and can be read after it if they are ``lasting``.
-
-        Raises
-        ------
-        ParameterError
-            If several engines have them.
-        """
+        """Sources of one call; tables of these names are public, and can be read after it if they are ``lasting``."""
         if self.remote:
             if len(self.remote) < len(self.names):
                 raise ParameterError(
@@ -114,13 +99,7 @@ class Given:
         return Sources(connection, {**self.frames, **self.others}, None, paths, self.said, public=public)
 
     def and_public(self, other: Given) -> Given:
-        """The tables with public ones added.
-
-        Raises
-        ------
-        ParameterError
-            If one has a name that is taken, or lies on another connection.
-        """
+        """The tables with public ones added."""
         taken = set(map(lowered, self.names))
         if twice := [name for name in other.names if lowered(name) in taken]:
             raise ParameterError(f"public= holds {twice[0]}, which is a table of the data already: name it, as a list.")
@@ -160,13 +139,7 @@ class Given:
         return replace(self, said={**self.said, lowered(name): known(header, before)})
 
     def fluent(self) -> tuple[SQLTable, Declarations]:
-        """The one table of people, if it is no frame, as its methods read it now, and its declarations.
-
-        Raises
-        ------
-        ParameterError
-            If it is not there any more, or a setting or macro of its connection would change what is read.
-        """
+        """The one table of people, if it is no frame, as its methods read it now, and its declarations."""
         name = ONE_TABLE
         if name in self.remote:
             return self.remote[name].table(), self.said.get(lowered(name), Declarations())
@@ -203,13 +176,7 @@ class Given:
 
 
 def public_tables(public: object) -> tuple[frozenset[str], Mapping[Any, Any]]:
-    """Names of public tables in lower case, and tables that come with the option.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it is neither a list of names nor a dict of tables.
-    """
+    """Names of public tables in lower case, and tables that come with the option."""
     names = [] if public is None else [public] if isinstance(public, str) else public
     if not isinstance(names, list | tuple | set | frozenset | Mapping) or not all(isinstance(n, str) for n in names):
         raise ColumnTypeError(
@@ -231,13 +198,7 @@ def check_one_or_other(tables: Mapping[str, Any], public: frozenset[str]) -> Non
 
 
 def tables_given(data: Mapping[Any, Any]) -> Given:
-    """Tables given to a Dataset, by name; a pandas frame as it is now, a relation read at once.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If it is nothing that SQL reads.
-    """
+    """Tables given to a Dataset, by name; a pandas frame as it is now, a relation read at once."""
     tables: dict[str, Any] = {}
     for name, value in data.items():
         if not isinstance(name, str) or not name:

@@ -25,8 +25,6 @@ from pdrisk.engines.sql.servers.duckdb_engine import fetched
 from pdrisk.engines.sql.servers.duckdb_types import stored_columns
 from pdrisk.engines.sql.servers.sql_table import SQLTable
 
-__all__ = ["fluent_table"]
-
 NANOSECONDS: Final = np.dtype("datetime64[ns]")  # which relations read as microseconds
 
 

@@ -34,8 +34,6 @@ from pdrisk._sql.text.parse import parsed
 from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["JoinSide", "JoinedTables", "Rowwise", "joined_tables"]
-
 NAME = "data"  # of what is joined
 NOBODY_KNOWN = People()
 WORDS = {"inner": "JOIN", "left": "LEFT JOIN"}
@@ -53,13 +51,7 @@ class Rowwise:
 
     @classmethod
     def of(cls, kept: RowwiseFilter | None, derived: Sequence[Derived]) -> Rowwise:
-        """Those of a Dataset's filter and columns.
-
-        Raises
-        ------
-        ParameterError
-            If it would not be the same of joined rows.
-        """
+        """Those of a Dataset's filter and columns."""
         rules = [each.rule for each in derived]
         if kept is not None and kept.rule is not None:
             rules.append(kept.rule)
@@ -78,54 +70,25 @@ class Rowwise:
 
 @dataclass(frozen=True)
 class JoinSide:
-    """One table of a join.
+    """One table of a join."""
 
-    Attributes
-    ----------
-    given : Given or JoinedTables
-        With the table as ``data``, and public ones.
-    people : People
-        Of the table; of nobody if it is public.
-    public : frozenset of str
-        The names of public tables.
-    ledger : Ledger or None
-    identity : Identity or None
-        By which the ledger knows the data; None of a public table.
-    rowwise : Rowwise
-    """
-
-    given: Given | JoinedTables
-    people: People = NOBODY_KNOWN
-    public: frozenset[str] = frozenset()
+    given: Given | JoinedTables  # with the table as ``data``, and public ones
+    people: People = NOBODY_KNOWN  # of the table; of nobody if it is public
+    public: frozenset[str] = frozenset()  # the names of public tables
     ledger: Ledger | None = None
-    identity: Identity | None = None
+    identity: Identity | None = None  # by which the ledger knows the data; None of a public table
     rowwise: Rowwise = Rowwise()
 
 
 @dataclass(frozen=True)
 class JoinedTables:
-    """Joined tables that are read as one table ``data``.
+    """Joined tables that are read as one table ``data``."""
 
-    Attributes
-    ----------
-    tables : Given
-        Under names that say their order, and public ones.
-    of_tables : OfTables
-        Who the people of each are.
-    public : frozenset of str
-        Those that nobody is in.
-    text : str
-        The SELECT that joins them.
-    on : tuple of str
-        The columns that it compares.
-    identity : Identity
-    """
-
-    tables: Given
-    of_tables: OfTables
-    public: frozenset[str]
-    text: str
-    on: tuple[str, ...]
+    tables: Given  # under names that say their order, and public ones
+    of_tables: OfTables  # who the people of each are
+    public: frozenset[str]  # those that nobody is in
+    text: str  # the SELECT that joins them
+    on: tuple[str, ...]  # the columns that it compares
     identity: Identity
     changed: ClassVar[str] = "a table has other columns or types than when it was first asked: join it anew."
 
@@ -152,10 +115,7 @@ class JoinedTables:
     def people(self, known: People) -> People:
         """People of the join by its names of columns, and the largest number of rows of one person.
 
-        Parameters
-        ----------
-        known : People
-            Of the first table.
+        ``known``: of the first table.
         """
         relation = self._relation()
         owners = relation.owners
@@ -193,17 +153,8 @@ class JoinedTables:
 def joined_tables(first: JoinSide, second: JoinSide, on: object, how: object) -> JoinedTables:
     """Join of two tables.
 
-    Parameters
-    ----------
-    first, second : JoinSide
-    on : str, list of str or None
-        The columns of both that are compared; None: all that say who a person is.
-    how : {"inner", "left"}
-
-    Raises
-    ------
-    ParameterError, UnknownColumnError, ColumnTypeError
-        If a row would be made of several people's, or the columns do not fit.
+    ``on``: the columns of both that are compared; None: all that say who a person is.
+    ``how``: {"inner", "left"}
     """
     if not isinstance(how, str) or how not in WORDS:
         raise ParameterError(f'how is "inner" or "left", not {shown(how)}.')

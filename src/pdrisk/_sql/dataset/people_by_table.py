@@ -21,27 +21,15 @@ from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.tables.declared_links import Links, checked_links
 from pdrisk.errors import ParameterError
 
-__all__ = ["OfTables", "declared_in", "of_tables", "people_given"]
-
 
 @dataclass(frozen=True, slots=True)
 class OfTables:
-    """People in several tables, as a Dataset declares them.
+    """People in several tables, as a Dataset declares them."""
 
-    Attributes
-    ----------
-    people : People
-        As the first table calls them; what ledgers know them by.
-    columns, constant : dict by table
-    one_row : frozenset of str
-        The tables, in lower case, that have one row a person.
-    links : mapping of str to tuple of DeclaredLink
-    """
-
-    people: People
+    people: People  # as the first table calls them; what ledgers know them by
     columns: Mapping[str, tuple[Hashable, ...]]
     constant: Mapping[str, tuple[Hashable, ...]]
-    one_row: frozenset[str]
+    one_row: frozenset[str]  # the tables, in lower case, that have one row a person
     links: Links = field(default_factory=dict)
 
     def asked(self, asked: PeopleAsked) -> PeopleAsked:
@@ -78,13 +66,7 @@ def of_tables(
     unit_label: object,
     links: object = None,
 ) -> OfTables:
-    """Declared people in several tables.
-
-    Raises
-    ------
-    ParameterError, UnknownColumnError, ColumnTypeError
-        If a table is neither public nor has people, or the words do not fit it.
-    """
+    """Declared people in several tables."""
     names = {lowered(name): name for name in given.names}
     private = {name: names[name] for name in names if name not in public}
     linked = checked_links(links, person)
@@ -159,17 +141,8 @@ def declared_in(
 ) -> tuple[Given, Given | None]:
     """Tables of a Dataset, and its public ones, with what is declared for the columns of each.
 
-    Parameters
-    ----------
-    header : DataFrame or None
-        The columns of a Polars or Arrow table, of which ``given`` consists.
-    said : dict
-        The bounds, keys and missing codes. An entry holds in each table that has such a column.
-
-    Raises
-    ------
-    ParameterError, UnknownColumnError, ColumnTypeError
-        If no table has such a column, or the words do not fit it.
+    ``header``: the columns of a Polars or Arrow table, of which ``given`` consists.
+    ``said``: The bounds, keys and missing codes. An entry holds in each table that has such a column.
     """
     if schema is None and all(entries is None for entries in said.values()):
         return given, public
@@ -215,17 +188,8 @@ def people_given(
 ) -> People:
     """People in one table, declared by the Dataset or else by its frame or schema.
 
-    Parameters
-    ----------
-    given : Given
-        Of several tables, those that are frames are looked at.
-    header : DataFrame or None
-        The columns of a Polars or Arrow table, with what is declared for them.
-
-    Raises
-    ------
-    ParameterError, UnknownColumnError, ColumnTypeError
-        If it is not understood, or the table has no such column.
+    ``given``: of several tables, those that are frames are looked at.
+    ``header``: the columns of a Polars or Arrow table, with what is declared for them.
     """
     frame = next(iter(given.frames.values()), None) if header is None else header
     known = None if frame is None else declarations_of(frame).people

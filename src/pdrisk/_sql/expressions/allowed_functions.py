@@ -13,8 +13,6 @@ from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk.errors import ParameterError
 
-__all__ = ["FUNCTIONS", "PARTS", "UNITS", "Signature", "check_clock", "has_reason", "signatures"]
-
 _KINDS = {
     "n": (NUMBER,), "t": (TEXT,), "b": (TRUTH,), "d": (DATE, TIME), "c": (TEXT,), "u": (TEXT,), "i": (NUMBER,),
     "p": (INTERVAL,), "v": (INTERVAL,), "w": (TEXT,),
@@ -23,19 +21,13 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Kinds of a function's arguments and of its result.
+    """Kinds of a function's arguments and of its result."""
 
-    Attributes
-    ----------
-    arguments : str
-        One letter each: n number, t text, b truth value, d date or time, c constant text, u unit of time, i constant
-        integer, p constant interval, v interval, w unit of an interval; a final ``*`` repeats the letter before.
-    result : str
-        A kind.
-    """
-
+    # one letter each: n number, t text, b truth value, d date or time, c constant text, u unit of time, i
+    # constant integer, p constant interval, v interval, w unit of an interval; a final ``*`` repeats the letter
+    # before
     arguments: str
-    result: str
+    result: str  # a kind
 
     def fits(self, kinds: tuple[str, ...], constant: tuple[bool, ...]) -> bool:
         """Whether arguments of these kinds can be passed."""
@@ -174,13 +166,7 @@ def has_reason(name: str) -> bool:
 
 
 def signatures(name: str) -> tuple[Signature, ...]:
-    """The forms of an allowed function.
-
-    Raises
-    ------
-    ParameterError
-        For every other, with the reason if it is a known one.
-    """
+    """The forms of an allowed function."""
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     if name in _INSTEAD:

@@ -12,8 +12,6 @@ from pdrisk._sql.expressions.allowed_functions import PARTS
 from pdrisk._sql.expressions.duckdb_dates import interval
 from pdrisk._sql.syntax.pieces import Day, Expression
 
-__all__ = ["begins_months", "day_of"]
-
 _WITHIN_DAYS = frozenset({"hour", "minute", "second"})
 _OF_DAYS = frozenset(PARTS.values()) - _WITHIN_DAYS | {
     "isoyear", "weekofyear", "dayofmonth", "last_day", "dayname", "monthname", "weekday",

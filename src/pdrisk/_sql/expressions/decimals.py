@@ -13,8 +13,6 @@ from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import operation, written_constant
 from pdrisk.errors import ParameterError
 
-__all__ = ["folded"]
-
 OPERATORS: Final = frozenset({"+", "-", "*", "%"})
 FUNCTIONS: Final = frozenset({"abs", "ceil", "ceiling", "floor", "greatest", "least", "mod", "round", "trunc"})
 
@@ -55,13 +53,7 @@ def _may_be_decimal(node: Node) -> bool:
 
 
 def _written(node: Node) -> str:
-    """Constants, and operations on them, in DuckDB's SQL.
-
-    Raises
-    ------
-    ParameterError
-        If there is anything else in it.
-    """
+    """Constants, and operations on them, in DuckDB's SQL."""
     match node:
         case Constant(Decimal() as value) if type(node) is Constant and value.is_finite():
             return f"({value:f})"

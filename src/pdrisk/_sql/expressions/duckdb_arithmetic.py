@@ -17,19 +17,6 @@ from pdrisk._model.expressions.nodes import MEMBERSHIP, NEGATED
 from pdrisk._sql.syntax.pieces import BIGINT, Expression, case, constant, number, operation, quoted
 from pdrisk.engines.sql.compiler.comparisons import nan_decides
 
-__all__ = [
-    "KEEP_WHOLE",
-    "as_bigint",
-    "as_double",
-    "cast_number",
-    "cast_result",
-    "chosen",
-    "compared",
-    "computed",
-    "first",
-    "is_whole",
-]
-
 KEEP_WHOLE = frozenset({"+", "-", "*", "//", "%", "mod", "abs"})  # of whole numbers, whole numbers again
 DIVIDING = frozenset({"//", "%", "mod", "fmod"})  # of which there is none by zero
 ROUNDING = frozenset({"round", "trunc", "floor", "ceil", "ceiling"})

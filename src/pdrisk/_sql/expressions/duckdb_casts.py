@@ -30,8 +30,6 @@ from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.engines.sql.compiler.casts import GRAMMARS
 from pdrisk.errors import ParameterError
 
-__all__ = ["cast", "constant_cast", "number_as_text", "type_of_cast"]
-
 CASTS = re.compile(
     r"(U?(TINY|SMALL|BIG)INT|U?INTEGER|HUGEINT|FLOAT|DOUBLE|BOOLEAN|VARCHAR|DATE|TIMESTAMP|DECIMAL\(\d+,\d+\))"
 )
@@ -64,13 +62,7 @@ NO_TEXT = {
 
 
 def type_of_cast(written: str) -> str:
-    """SQL type of a cast, by DuckDB's own name.
-
-    Raises
-    ------
-    ParameterError
-        If nothing is cast to it here.
-    """
+    """SQL type of a cast, by DuckDB's own name."""
     to = written.upper()
     if LENGTH.search(to):
         to = f"{to[:-1]},0)" if to.startswith(("DECIMAL", "NUMERIC")) else LENGTH.sub("", to)
@@ -85,14 +77,8 @@ def type_of_cast(written: str) -> str:
 def cast(operand: Expression, to: str, scope: Scope, *, forgiving: bool) -> Expression:
     """Cast that is NULL for values it does not fit; DuckDB would stop there, and so reveal them.
 
-    Parameters
-    ----------
-    operand : Expression
-    to : str
-        As `type_of_cast` names it.
-    scope : Scope
-    forgiving : bool
-        Whether it is written TRY_CAST.
+    ``to``: as `type_of_cast` names it.
+    ``forgiving``: whether it is written TRY_CAST.
     """
     kind = kind_of_type(to)
     if operand.kind in (PERIODS_IN_SQL, UNCLEAR) or (operand.kind in NO_NUMBERS and kind in (NUMBER, TRUTH)):

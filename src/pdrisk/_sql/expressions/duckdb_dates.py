@@ -15,8 +15,6 @@ from pdrisk._sql.syntax.pieces import Expression, written_constant
 from pdrisk._sql.syntax.ranges import ANYTHING, DATE_NAMES, Range, range_of_function, range_of_time
 from pdrisk.errors import ParameterError
 
-__all__ = ["INTERVALS", "as_time", "date_arithmetic", "date_function", "interval"]
-
 #: The functions that the parser makes of INTERVAL, and the unit of each.
 INTERVALS = {f"to_{unit}s": unit for unit in ("year", "month", "week", "day", "hour", "minute", "second")}
 SPAN = (-(2**40), 2**40)  # of days between two dates
@@ -25,13 +23,7 @@ LONGEST = 100  # characters of a format: what is written of each record stays sh
 
 
 def interval(node: Call | Cast) -> Expression:
-    """A literal interval.
-
-    Raises
-    ------
-    ParameterError
-        If it is none.
-    """
+    """A literal interval."""
     inner: Node = node
     while isinstance(inner, Call | Cast):
         inner = inner.operand if isinstance(inner, Cast) else inner.arguments[0] if inner.arguments else Constant(None)

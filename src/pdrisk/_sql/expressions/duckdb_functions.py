@@ -16,8 +16,6 @@ from pdrisk._sql.syntax.pieces import Expression, constant, quoted, written_cons
 from pdrisk._sql.syntax.ranges import ANYTHING, DATE_PARTS, Range, range_of_function, range_of_time
 from pdrisk.errors import ParameterError
 
-__all__ = ["form_of", "function", "ranged"]
-
 LONGEST_PADDED = 1000
 TIMES = (DATE, TIME, INTERVAL)
 OF_INTERVALS = frozenset({"day", "hour", "minute", "second"})  # between two moments there are no months
@@ -40,13 +38,7 @@ def form_of(name: str, arguments: Sequence[Expression]) -> Signature | None:
 
 
 def function(name: str, arguments: list[Expression]) -> Expression:
-    """A function of the list, inside TRY.
-
-    Raises
-    ------
-    ParameterError
-        If it is not on the list, or takes other arguments.
-    """
+    """A function of the list, inside TRY."""
     forms, form = signatures(name), form_of(name, arguments)
     kinds = tuple(part.kind for part in arguments)
     if form is None:

@@ -81,13 +81,7 @@ TRUNCATED = "TRUNCATED "  # before the type of a cast
 
 
 def text(node: Node, scope: Scope) -> Expression:
-    """The SQL of a node.
-
-    Raises
-    ------
-    ParameterError
-        If it is not allowed, or compares things of different kinds.
-    """
+    """The SQL of a node."""
     known = scope.known(node)
     if known is None:
         match node:

@@ -17,8 +17,6 @@ from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import INTEGERS, TYPES, Expression, kind_of_type, number, quoted
 from pdrisk.errors import ParameterError
 
-__all__ = ["function_of_noisy", "with_whole_counts"]
-
 #: A value of each kind, on which a function is tried before anything is paid.
 SOMETHING: Final = {
     NUMBER: "1", TEXT: "'a'", TRUTH: "true", DATE: "DATE '2020-01-31'", TIME: "TIMESTAMP '2020-01-31 12:00:00'",
@@ -35,13 +33,7 @@ def with_whole_counts(part: Expression) -> Expression:
 
 
 def function_of_noisy(name: str, given: Iterable[Expression]) -> Expression:
-    """A function of noisy values, NULL where it fails; it is refused before what it is given.
-
-    Raises
-    ------
-    ParameterError
-        If DuckDB has none that decides a row by its arguments alone, or it takes others.
-    """
+    """A function of noisy values, NULL where it fails; it is refused before what it is given."""
     if name != "to_char" and (has_reason(name) or name not in (FUNCTIONS.keys() | _functions())):
         signatures(name)
     arguments = list(given)

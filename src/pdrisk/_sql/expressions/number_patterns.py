@@ -9,8 +9,6 @@ from pdrisk._model.expressions.kinds import NOTHING, NUMBER, TEXT
 from pdrisk._sql.syntax.pieces import Expression, case, written_constant
 from pdrisk.errors import ParameterError
 
-__all__ = ["NUMBER_PATTERN", "number_by_pattern"]
-
 #: Digits by 9 and 0, with thousands apart; signs, exponents, and what a locale decides, are not read.
 NUMBER_PATTERN: Final = re.compile(
     r"(?P<bare>FM)?(?P<whole>[90]{1,17}|[90]{1,3}(,[90]{3}){1,5})(\.(?P<rest>[90]{1,9}))?"
@@ -19,13 +17,7 @@ ADVICE: Final = "TO_CHAR writes a number by 9, 0, commas between thousands, a po
 
 
 def number_by_pattern(value: Expression, pattern: object) -> Expression:
-    """A number as text.
-
-    Raises
-    ------
-    ParameterError
-        If it is none, or the pattern is not read.
-    """
+    """A number as text."""
     read = NUMBER_PATTERN.fullmatch(pattern) if isinstance(pattern, str) else None
     if read is None or value.kind not in (NUMBER, NOTHING):
         raise ParameterError(f"{ADVICE}.")

@@ -15,8 +15,6 @@ from pdrisk._sql.expressions.where_values import RowScope
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import INTEGERS, Expression, limits, written_constant
 
-__all__ = ["resolved"]
-
 DISTINCT: Final = {"is distinct from": False, "is not distinct from": True}
 #: Operators of SQL that mean something else than the one of pandas: they cut towards zero.
 TRUNCATING: Final = {"//": "//", "%": "%", "mod": "mod", "**": "pow", "^": "pow", "power": "pow"}
@@ -26,11 +24,7 @@ SAME: Final = {"datepart": "date_part", "datetrunc": "date_trunc", "datediff": "
 def resolved(node: Node, scope: RowScope) -> Node:
     """The node with columns of the source in the place of names.
 
-    Parameters
-    ----------
-    node : Node
-        Judged before, in this scope.
-    scope : RowScope
+    ``node``: judged before, in this scope.
     """
     return _Resolver(scope).of(node)
 

@@ -7,8 +7,6 @@ from typing import Protocol
 from pdrisk._model.expressions.nodes import Node
 from pdrisk._sql.syntax.pieces import Expression
 
-__all__ = ["Scope"]
-
 
 class Scope(Protocol):
     """Meaning of names in one place of a query."""

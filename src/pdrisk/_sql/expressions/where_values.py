@@ -18,8 +18,6 @@ from pdrisk._sql.expressions.scope import Scope
 from pdrisk._sql.syntax.pieces import Day, Expression
 from pdrisk._sql.syntax.tree import Scalar
 
-__all__ = ["Limit", "RowScope", "limit_of", "limits", "midnight"]
-
 MOST = 1000  # values of a list, or whole numbers between two ends: nobody wants more groups by accident
 _TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -30,24 +28,12 @@ class RowScope(Scope, Named, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Limit that a condition sets to an expression.
+    """Limit that a condition sets to an expression."""
 
-    Attributes
-    ----------
-    sql : str
-        The expression.
-    values : tuple of Scalar, or None
-        All that it can be.
-    ends : tuple of (str, Scalar)
-        Comparisons that hold for it.
-    day : Day or None
-        The column of dates or times that it is about: itself, or what only its day decides.
-    """
-
-    sql: str
-    values: tuple[Scalar, ...] | None = None
-    ends: tuple[tuple[str, Scalar], ...] = ()
-    day: Day | None = None
+    sql: str  # the expression
+    values: tuple[Scalar, ...] | None = None  # all that it can be
+    ends: tuple[tuple[str, Scalar], ...] = ()  # comparisons that hold for it
+    day: Day | None = None  # the column of dates or times that it is about: itself, or what only its day decides
 
     def admits(self, key: Any) -> bool:
         """Whether a key is within the limit; what cannot be compared is admitted."""

@@ -13,18 +13,6 @@ from pdrisk._sql.syntax.pieces import Expression
 from pdrisk._sql.syntax.ranges import hull, range_of_sum
 from pdrisk.errors import ParameterError
 
-__all__ = [
-    "AGGREGATED",
-    "MAPS",
-    "MAP_OF_COUNTS",
-    "aggregated",
-    "is_place",
-    "of_records",
-    "of_rows",
-    "quantile_of",
-    "window",
-]
-
 ABOUT_RECORDS = (
     "window functions (OVER) give one value per record: write an aggregate with GROUP BY instead, over which windows "
     "may stand, as in SUM(COUNT(*)) OVER ()"
@@ -110,19 +98,8 @@ def window(
 ) -> Expression:
     """A window function over the noisy table.
 
-    Parameters
-    ----------
-    node : Window
-    arguments : sequence of Expression
-    partitions, order : sequence of str
-        What stands after PARTITION BY and ORDER BY.
-    kept : str or None
-        The condition of its FILTER.
-
-    Raises
-    ------
-    ParameterError
-        If it is not understood.
+    ``partitions, order``: what stands after PARTITION BY and ORDER BY.
+    ``kept``: the condition of its FILTER.
     """
     name = node.function.name
     if name in _OF_PLACES or name in _WITH_PLACE or name in _OF_ROWS:
@@ -158,13 +135,7 @@ def _plain_call(name: str, *arguments: str) -> str:
 
 
 def of_rows(name: str, arguments: Sequence[Expression], call: Callable[..., str] = _plain_call) -> Expression:
-    """Function of a row's position, or of the rows beside it, without its window; ``call`` writes a function.
-
-    Raises
-    ------
-    ParameterError
-        If its arguments are not what it takes.
-    """
+    """Function of a row's position, or of the rows beside it, without its window; ``call`` writes a function."""
     _check_places(name, arguments)
     if name in _OF_PLACES or name == "ntile":
         sql = call(name, *(part.sql for part in arguments))

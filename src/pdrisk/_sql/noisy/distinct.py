@@ -11,8 +11,6 @@ from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import Order, Select, Star, Subquery
 
-__all__ = ["OCCURS", "each_once", "rewritten", "with_numbers", "without_means_of_different"]
-
 MEANS = frozenset({"avg", "mean"})
 OCCURS = Operation(">", (Call("count_star", ()), Constant(0)))
 

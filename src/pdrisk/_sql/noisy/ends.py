@@ -26,8 +26,6 @@ from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._sql.noisy.layers import Layer
 from pdrisk._sql.noisy.uncut import is_noisy
 
-__all__ = ["ends_of_items", "has_ends"]
-
 COLUMN: Final = "column"
 MOST_TERMS: Final = 4_000_000  # of all sums together, as of 2,000 cells each in the total of all; some seconds
 Forms = Mapping[str, Expression | None]
@@ -42,18 +40,10 @@ class Bench(Protocol):
 
 @dataclass(frozen=True)
 class _NoisyRows:
-    """Rows of a table of noisy values.
+    """Rows of a table of noisy values."""
 
-    Attributes
-    ----------
-    codes : ndarray of int64, shape (R,)
-        Their numbers.
-    forms : dict from name to expression of R numbers, or None
-        Their uncut columns; None where nothing is known of the noise.
-    """
-
-    codes: IntArray
-    forms: Forms
+    codes: IntArray  # their numbers; shape (R,)
+    forms: Forms  # their uncut columns; None where nothing is known of the noise
 
     def places(self, codes: IntArray) -> IntArray:
         """Positions of rows with these numbers."""
@@ -87,17 +77,10 @@ def ends_of_items(
 ) -> dict[int, tuple[FloatArray, FloatArray]]:
     """Ends of the 95 % intervals of the items of the last layer that have some, by their place.
 
-    Parameters
-    ----------
-    layers : sequence of Layer
-    forms : dict from name to expression
-        The uncut columns ``u0``, ``u1``, ... of the innermost table, whose rows have the numbers 0, 1, ...
-    size : int
-        How many rows it has.
-    source : str
-        Its SQL.
-    bench, parameters
-        Connection that has it, and the parameters of its SQL.
+    ``forms``: The uncut columns ``u0``, ``u1``, ... of the innermost table, whose rows have the numbers 0, 1, ...
+    ``size``: how many rows it has.
+    ``source``: its SQL.
+    ``bench, parameters``: connection that has it, and the parameters of its SQL.
     """
     reader, rows = _Statements(bench, parameters), _NoisyRows(np.arange(size), forms)
     noisy = frozenset(name for column in forms for name in (column, f"v{column[1:]}"))

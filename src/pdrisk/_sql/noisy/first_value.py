@@ -13,8 +13,6 @@ from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.tree import Select, Star
 from pdrisk._sql.tables.settings import Settings
 
-__all__ = ["with_end"]
-
 
 def with_end(nested: Layered, settings: Settings) -> Layered:
     """Layers whose innermost SELECT asks people for the end of their values, where it names the first in their order.

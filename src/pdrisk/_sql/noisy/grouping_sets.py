@@ -20,8 +20,6 @@ from pdrisk._sql.syntax.refusals import not_grouped
 from pdrisk._sql.syntax.tree import Order, Select, Star, Subquery, Union
 from pdrisk.errors import ParameterError
 
-__all__ = ["folded", "group_names", "grouped_item", "keys_of_part", "ordered", "unfolded", "with_nulls"]
-
 
 def unfolded(select: Select) -> Select:
     """SELECT with GROUPING SETS as a SELECT over UNION ALL, with one part for each set."""

@@ -14,8 +14,6 @@ from pdrisk._sql.syntax.refusals import not_grouped
 from pdrisk._sql.syntax.tree import Order, Select, Star, Subquery
 from pdrisk.errors import ParameterError
 
-__all__ = ["HISTOGRAM", "without_histogram"]
-
 HISTOGRAM = "histogram"
 VALUE, NUMBER = Column("value"), Column("number")
 
@@ -25,11 +23,6 @@ def without_histogram(select: Select) -> Select:
 
     ``SELECT g, HISTOGRAM(x) FROM t GROUP BY g`` is a MAP of x and n for each g of ``SELECT g, x, COUNT(*) AS n FROM t
     GROUP BY g, x``: disjoint groups, which cost eps once.
-
-    Raises
-    ------
-    ParameterError
-        If it stands beside what other groups would be needed for.
     """
     nodes = [item for item, _ in select.items if not isinstance(item, Star)]
     others = [each for each in (select.having, select.qualify, *(one.item for one in select.order)) if each is not None]

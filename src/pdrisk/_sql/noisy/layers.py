@@ -28,28 +28,17 @@ from pdrisk._sql.syntax.tree import Beside, Nothing, Select, Star, Union
 from pdrisk._sql.tables.settings import Settings
 from pdrisk.errors import ParameterError
 
-__all__ = ["NOISY", "Layer", "Layered", "Over", "layer_over", "layered", "tail"]
-
 NOISY = "noisy"  # the table of noisy values, where there are no people
 OWN_NAME = re.compile(r"[kv]\d+")  # of its columns, which stay what they are in all layers
 
 
 @dataclass(frozen=True, slots=True)
 class Layered:
-    """SELECT that reads people, with the SELECTs over it.
-
-    Attributes
-    ----------
-    core : Select
-    ctes : mapping
-        The CTEs that it sees.
-    over : tuple of Over
-        From the innermost on.
-    """
+    """SELECT that reads people, with the SELECTs over it."""
 
     core: Select
-    ctes: Ctes
-    over: tuple[Over, ...]
+    ctes: Ctes  # the CTEs that it sees
+    over: tuple[Over, ...]  # from the innermost on
 
     @property
     def is_put_together(self) -> bool:
@@ -79,40 +68,23 @@ class Layer:
     """SELECT over the noisy table, as SQL.
 
     What it aggregates and its windows are computed first, below the rest: DuckDB has neither inside TRY.
-
-    Attributes
-    ----------
-    items : tuple of (str, Expression)
-        Heading, and SQL over the layer below.
-    where, having, qualify : str
-        Conditions, empty without any.
-    tail : str
-        ORDER BY, LIMIT and OFFSET.
-    order : tuple of str
-        Its ORDER BY, but for the order of the layer below.
-    windows : tuple of str
-        The columns ``w0``, ``w1``, ...
-    groups, aggregated : tuple of str
-        The columns ``x0``, ``x1``, ... and ``h0``, ``h1``, ... of a SELECT that aggregates.
-    aggregates : bool
-        Whether its rows are made of several.
-    depth : int
-        How many layers are below it.
-    trees : dict from str to tuple or None
-        How each window and aggregate is computed of uncut numbers: see `Expression.tree`.
     """
 
-    items: tuple[tuple[str, Expression], ...]
+    items: tuple[tuple[str, Expression], ...]  # heading, and SQL over the layer below
+    # `where`, `having`, `qualify`: conditions, empty without any
     where: str
-    tail: str
-    order: tuple[str, ...]
-    windows: tuple[str, ...]
+    tail: str  # ORDER BY, LIMIT and OFFSET
+    order: tuple[str, ...]  # its ORDER BY, but for the order of the layer below
+    windows: tuple[str, ...]  # the columns ``w0``, ``w1``,
     qualify: str = ""
     having: str = ""
+    # `groups`, `aggregated`: The columns ``x0``, ``x1``, ... and ``h0``, ``h1``, ... of a SELECT that
+    # aggregates.
     groups: tuple[str, ...] = ()
     aggregated: tuple[str, ...] = ()
-    aggregates: bool = False
-    depth: int = 0
+    aggregates: bool = False  # whether its rows are made of several
+    depth: int = 0  # how many layers are below it
+    # how each window and aggregate is computed of uncut numbers: see `Expression.tree`
     trees: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -174,13 +146,8 @@ def _where(condition: str) -> str:
 def layered(select: Select, is_by_person: IsByPerson, is_public: IsPublic) -> Layered:
     """The innermost SELECT of a SELECT, and the SELECTs over it.
 
-    Parameters
-    ----------
-    select : Select
-    is_by_person : callable
-        Whether a subquery, which sees these CTEs, groups by the person: it belongs to what is read.
-    is_public : callable
-        Whether nobody is in a table.
+    ``is_by_person``: whether a subquery, which sees these CTEs, groups by the person: it belongs to what is read.
+    ``is_public``: whether nobody is in a table.
     """
     ctes, over = seen_by(select, {}), []
     while True:
@@ -304,12 +271,7 @@ class Ordered(Scope, Protocol):
 def tail(select: Select, items: Sequence[Expression], scope: Ordered) -> tuple[str, str, tuple[str, ...], str]:
     """Conditions of HAVING and QUALIFY, items of ORDER BY, and the text of ORDER BY, LIMIT and OFFSET.
 
-    Parameters
-    ----------
-    select : Select
-    items : sequence of Expression
-        The SELECT list.
-    scope : Answers or Values
+    ``items``: the SELECT list.
     """
     having = "" if select.having is None else truth(text(select.having, scope), "HAVING").condition
     if select.having is not None and any(isinstance(part, Window) for part in below(select.having)):

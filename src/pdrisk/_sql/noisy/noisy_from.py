@@ -12,8 +12,6 @@ from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import Cte, From, Join, Nothing, Select, Star, Subquery, Table, Union
 
-__all__ = ["IsByPerson", "IsPublic", "aggregates", "are_noisy", "gives_noisy", "inner_of", "leaves"]
-
 IsByPerson = Callable[[Select, Ctes], bool]
 IsPublic = Callable[[Table], bool]
 

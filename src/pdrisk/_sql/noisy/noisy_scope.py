@@ -16,8 +16,6 @@ from pdrisk._sql.syntax.pieces import Expression, lowered
 from pdrisk._sql.tables.settings import Settings
 from pdrisk.errors import ParameterError
 
-__all__ = ["Columns", "Computed", "Sides", "Values", "column_of", "looks_around"]
-
 Columns = Sequence[tuple[str, Expression]]
 Sides = Sequence[tuple[tuple[str, ...], Columns]]  # of a join, the names and columns of each table
 Computed = dict[str, Any]  # SQL of columns that are computed below, with the tree of each
@@ -25,18 +23,13 @@ Computed = dict[str, Any]  # SQL of columns that are computed below, with the tr
 
 @dataclass
 class Values:
-    """Scope of a SELECT over noisy values.
-
-    Attributes
-    ----------
-    groups : list of Expression, or None
-        What it groups by, if it aggregates: then other columns stand in aggregates only.
-    """
+    """Scope of a SELECT over noisy values."""
 
     columns: Columns
     names: tuple[str, ...]
     aliases: Mapping[str, Node]
     settings: Settings
+    # what it groups by, if it aggregates: then other columns stand in aggregates only
     groups: list[Expression] | None = None
     ordering: bool = False
     hidden: frozenset[str] = frozenset()

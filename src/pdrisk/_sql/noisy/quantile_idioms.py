@@ -15,17 +15,9 @@ from pdrisk._sql.syntax.tree import Select, Star, Table, within
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.errors import ParameterError
 
-__all__ = ["check_quantiles"]
-
 
 def check_quantiles(nested: Layered, sources: Sources) -> None:
-    """Refuse ``MIN(CASE WHEN rank > q * n THEN x END)`` over records that are numbered among all others.
-
-    Raises
-    ------
-    ParameterError
-        With the quantile to write instead.
-    """
+    """Refuse ``MIN(CASE WHEN rank > q * n THEN x END)`` over records that are numbered among all others."""
     if nested.is_put_together:  # of noisy values, whose places depend on nobody
         return
     selects = [nested.core, *(each.select for each in nested.over)]

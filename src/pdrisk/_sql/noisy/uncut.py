@@ -24,8 +24,6 @@ from pdrisk._sql.expressions.scope import Scope
 from pdrisk._sql.syntax.pieces import Expression, case, operation, written_constant
 from pdrisk._sql.syntax.ranges import Range
 
-__all__ = ["arithmetic", "cut", "is_noisy", "shown_column"]
-
 ARITHMETIC: Final = frozenset({"+", "-", "*", "/", "unary -", "unary +"})
 NAME: Final = re.compile(r"'(?:[^']|'')*'|\b[a-z]\d+(?:_\d+)?\b")  # of a column of noisy values; or a text, skipped
 

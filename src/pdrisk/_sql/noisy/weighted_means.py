@@ -10,8 +10,6 @@ from pdrisk._sql.noisy.distinct import rewritten
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES, WEIGHTED_QUANTILE
 from pdrisk._sql.syntax.tree import Select, Star
 
-__all__ = ["no_weights", "with_weighted_means", "with_weights_of_design"]
-
 EXACT = ("DOUBLE", "FLOAT8")  # types of casts that leave numbers what they are here, where all are DOUBLE
 Weighing = tuple[Node, Node, Node | None]  # the values, their weights, and a FILTER
 

@@ -13,8 +13,6 @@ from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import From, Join, Nothing
 from pdrisk._sql.tables.sources import Sources
 
-__all__ = ["crossed", "listed_by_comma"]
-
 T = TypeVar("T")
 
 

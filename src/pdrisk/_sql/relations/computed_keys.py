@@ -15,8 +15,6 @@ from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import quoted
 from pdrisk._sql.tables.source import Source
 
-__all__ = ["computed_keys"]
-
 MOST_COMBINATIONS = 10_000
 
 
@@ -33,18 +31,10 @@ def computed_keys(
     A column that no other group reads is left out, and so is one expression of which all values are known, or that
     holds values of parameters. A missing value is no key, but what an expression makes of one may be.
 
-    Parameters
-    ----------
-    groups : sequence of Grouping
-    nodes : sequence of Node or None
-        What they are, over the columns of the source.
-    given : collection of int
-        Places of those that have keys already.
-    source : Source
-    keys : callable
-        Gives the keys of a column, as they are declared or passed; None without any.
-    found : sequence of Limit
-        What WHERE says of expressions.
+    ``nodes``: what they are, over the columns of the source.
+    ``given``: places of those that have keys already.
+    ``keys``: gives the keys of a column, as they are declared or passed; None without any.
+    ``found``: what WHERE says of expressions.
     """
     tables = []
     for places, names in _sharing(nodes):

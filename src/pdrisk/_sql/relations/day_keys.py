@@ -16,8 +16,6 @@ from pdrisk._sql.syntax import private_database as workspace
 from pdrisk._sql.syntax.pieces import Day, Expression, constant, kind_of_type, quoted, written_constant
 from pdrisk._sql.syntax.ranges import Range
 
-__all__ = ["bounds_of_day", "on_days", "within_bounds"]
-
 MOST_DAYS = 40_000  # a century
 NO_TIME, LONGEST_UNIT = datetime.timedelta(0), datetime.timedelta(days=366)
 SHORTEST = datetime.timedelta(microseconds=1)
@@ -43,16 +41,10 @@ def within_bounds(sql: str, day: Day, found: Sequence[Limit], lies: Range, scope
 def on_days(sql: str, day: Day, found: Sequence[Limit], scope: Scope) -> tuple[Any, ...] | None:
     """Values of an expression on the days that a WHERE allows, in order; None if an end is open.
 
-    Parameters
-    ----------
-    sql : str
-        The expression.
-    day : Day
-        What decides it.
-    found : sequence of Limit
-        What WHERE says of expressions.
-    scope : Scope
-        That of WHERE.
+    ``sql``: the expression.
+    ``day``: what decides it.
+    ``found``: what WHERE says of expressions.
+    ``scope``: that of WHERE.
     """
     own = [limit for limit in found if limit.day == day]
     first, last = _ends(day, own, scope)

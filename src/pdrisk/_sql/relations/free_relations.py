@@ -21,8 +21,6 @@ from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.errors import ParameterError
 
-__all__ = ["is_answered_first", "values_listed", "written_into"]
-
 MOST_ROWS: Final = 1000
 #: For each type a value of it.
 SOMETHING: Final = {
@@ -42,13 +40,7 @@ def is_answered_first(select: Select) -> bool:
 
 
 def written_into(shown: Sequence[tuple[str, str]], rows: pd.DataFrame, sources: Sources) -> Relation:
-    """Relation of rows that are known, as constants.
-
-    Raises
-    ------
-    ParameterError
-        If there are too many, or no type says what they hold.
-    """
+    """Relation of rows that are known, as constants."""
     if len(rows) > MOST_ROWS:
         raise ParameterError(
             f"a subquery of public tables gives {len(rows):,} rows here, and {MOST_ROWS:,} at most are written into a "
@@ -71,13 +63,7 @@ def written_into(shown: Sequence[tuple[str, str]], rows: pd.DataFrame, sources: 
 
 
 def values_listed(rows: pd.DataFrame) -> list[Node]:
-    """Different values of the only column of rows that are known, as constants.
-
-    Raises
-    ------
-    ParameterError
-        If there are several columns, or too many values.
-    """
+    """Different values of the only column of rows that are known, as constants."""
     if rows.shape[1] != 1:
         raise ParameterError("IN (SELECT ...) compares one value: the subquery has one column.")
     values = dict.fromkeys(_plain(value) for value in rows.iloc[:, 0])

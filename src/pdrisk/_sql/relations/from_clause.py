@@ -55,8 +55,6 @@ from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.parse import parsed
 from pdrisk.errors import ParameterError, UnknownColumnError
 
-__all__ = ["Ctes", "is_by_person", "is_free", "listed_in", "public_table", "relation_of", "seen_by"]
-
 _UNNAMED = "(an expression without a name)"
 DEEPEST = 50  # subqueries in subqueries: a view may name itself
 
@@ -81,13 +79,7 @@ def public_table(table: Table, sources: Sources) -> Relation | None:
 
 
 def listed_in(select: Select, sources: Sources) -> list[Node] | None:
-    """Values that IN compares with, of a subquery that nobody is in; None of any other.
-
-    Raises
-    ------
-    ParameterError
-        If they cannot be read, or are too many.
-    """
+    """Values that IN compares with, of a subquery that nobody is in; None of any other."""
     select = replace(select, ctes={**sources.ctes, **select.ctes})
     if sources.free is None or not is_free(select, sources, {}):
         return None

@@ -41,8 +41,6 @@ from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.dry_run import types
 from pdrisk.errors import ParameterError
 
-__all__ = ["aggregates_rows", "by_person", "grouped_by_person", "positional"]
-
 EXACT = frozenset(
     {"count", "count_star", "count_if", "countif", "sum", "avg", "mean", "min", "max", "bool_or", "bool_and"}
 )
@@ -107,13 +105,7 @@ def _groups(select: Select, relation: Relation, rows: Rows) -> list[tuple[str, E
 
 
 def grouped_by_person(select: Select, relation: Relation, sources: Sources) -> Relation:
-    """Relation of a SELECT that groups by the person, and by more if it likes.
-
-    Raises
-    ------
-    ParameterError
-        If it groups by less than what says who a person is, or aggregates what depends on the order of rows.
-    """
+    """Relation of a SELECT that groups by the person, and by more if it likes."""
     if select.where is not None:
         kept = condition(select.where, Rows(relation, aliases_of(select)))
         relation = within_where(replace(relation, where=(*relation.where, kept)), [kept])

@@ -29,48 +29,25 @@ from pdrisk._sql.syntax.ranges import TRUE_OR_FALSE
 from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Grouping", "PublicKeys", "key_relation", "keys_given", "typed_key"]
-
 PublicKeys = tuple[tuple[int, ...], list[tuple[Any, ...]]]
 Categories = Callable[["Grouping"], Sequence[Any] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Expression of GROUP BY with its keys.
+    """Expression of GROUP BY with its keys."""
 
-    Attributes
-    ----------
-    sql : str
-        As the query means it: what the same expression in SELECT becomes.
-    type : str
-        SQL type of the key.
-    names : tuple of str
-        What it may be called: alias, text, column, column of a table.
-    column : str or None
-        The column of the source, if it is nothing else.
-    values : tuple of Scalar, or None
-        All that it can be, where that is written out in the query or known of a function.
-    day : Day or None
-        The column of dates or times whose day alone decides it.
-    node : Node or None
-        As it is written.
-    of_months : bool
-        Whether it is the beginning of a month, quarter or year: then 2020-01 is a key.
-    given : bool
-        Whether values of parameters are in it.
-    """
-
-    sql: str
+    sql: str  # as the query means it: what the same expression in SELECT becomes
     kind: str
-    type: str
-    names: tuple[str, ...]
-    column: str | None
+    type: str  # SQL type of the key
+    names: tuple[str, ...]  # what it may be called: alias, text, column, column of a table
+    column: str | None  # the column of the source, if it is nothing else
+    # all that it can be, where that is written out in the query or known of a function
     values: tuple[Scalar, ...] | None = None
-    day: Day | None = None
-    node: Node | None = field(default=None, compare=False, repr=False)
-    of_months: bool = False
-    given: bool = False
+    day: Day | None = None  # the column of dates or times whose day alone decides it
+    node: Node | None = field(default=None, compare=False, repr=False)  # as it is written
+    of_months: bool = False  # whether it is the beginning of a month, quarter or year: then 2020-01 is a key
+    given: bool = False  # whether values of parameters are in it
 
     @property
     def stored(self) -> str:
@@ -78,13 +55,7 @@ class Grouping:
         return "" if self.column is None else self.names[-1].lower()
 
     def public(self, declared: Sequence[Any] | None, limit: Limit | None) -> list[Any] | None:
-        """Keys that are declared or evident, within what WHERE allows; None without any.
-
-        Raises
-        ------
-        ParameterError
-            If WHERE leaves none.
-        """
+        """Keys that are declared or evident, within what WHERE allows; None without any."""
         known: Sequence[Any] | None = self.values
         if declared is not None:
             known = [calendar_key(key, self.kind, f"a key of {self.names[0]}") for key in declared]
@@ -135,29 +106,14 @@ def keys_given(
 ) -> tuple[Sequence[Key] | None, Source]:
     """Listed keys and their source; None if they are observed or private.
 
-    Parameters
-    ----------
-    groups : sequence of Grouping
-    keys : list, dict, frame, "observed", "categories", "private" or None
-        As the caller passed them.
-    declared : callable
-        What was declared for a group, or None.
-    categories : callable
-        The categories of its column, or None.
-    found : sequence of Limit
-        What WHERE says of expressions.
-    public : callable
-        Keys of groups that public tables list: for each table the places of its groups, and its rows. Not of a table
-        with one group alone whose place is given, since that has keys.
-    counted : str
-        Name of the group that stands for the argument of a HISTOGRAM, if there is one.
-    passed : collection of str
-        All names of the caller's dict, for a hint at a slip.
-
-    Raises
-    ------
-    ParameterError, ColumnTypeError
-        If there are none, one stands twice, or is of another kind than its group.
+    ``keys``: as the caller passed them.
+    ``declared``: what was declared for a group, or None.
+    ``categories``: the categories of its column, or None.
+    ``found``: what WHERE says of expressions.
+    ``public``: Keys of groups that public tables list: for each table the places of its groups, and its rows. Not
+        of a table with one group alone whose place is given, since that has keys.
+    ``counted``: name of the group that stands for the argument of a HISTOGRAM, if there is one.
+    ``passed``: all names of the caller's dict, for a hint at a slip.
     """
     if are_private(keys):
         return None, "private"

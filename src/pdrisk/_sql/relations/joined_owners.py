@@ -14,34 +14,19 @@ from pdrisk._sql.syntax.refusals import nobody_named
 from pdrisk._sql.tables.compiled_sources import most_alike
 from pdrisk.errors import ParameterError
 
-__all__ = ["JoinedOn", "joined_owners", "owners_key", "word_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class JoinedOn:
-    """What joins two relations.
+    """What joins two relations."""
 
-    Attributes
-    ----------
-    parts : frozenset of int
-        Which parts of what says who a person is are equal.
-    equal : tuple of (Expression, Expression)
-        What of the first relation equals something of the second.
-    conditions : tuple of Condition
-        What else holds.
-    once : {"", "left", "right"}
-        Of which relation each row matches one of the other at most: the one that has the link.
-    said : tuple of Condition
-        What a reader has to know of a link that does not decide whose a row is.
-    held : tuple of Node
-        Equalities of the WHERE around a comma join, which no pair of rows needs to be built without.
-    """
-
-    parts: frozenset[int]
-    equal: tuple[tuple[Expression, Expression], ...]
-    conditions: tuple[Condition, ...]
+    parts: frozenset[int]  # which parts of what says who a person is are equal
+    equal: tuple[tuple[Expression, Expression], ...]  # what of the first relation equals something of the second
+    conditions: tuple[Condition, ...]  # what else holds
+    # {"", "left", "right"}; of which relation each row matches one of the other at most: the one that has the
+    # link
     once: str = ""
-    said: tuple[Condition, ...] = ()
+    said: tuple[Condition, ...] = ()  # what a reader has to know of a link that does not decide whose a row is
+    # equalities of the WHERE around a comma join, which no pair of rows needs to be built without
     held: tuple[Node, ...] = ()
 
 

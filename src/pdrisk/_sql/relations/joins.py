@@ -27,8 +27,6 @@ from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.errors import ParameterError, PdriskError
 
-__all__ = ["check_alike", "joined", "kept_by", "member_condition"]
-
 
 @dataclass(frozen=True)
 class Nested(Rows):
@@ -46,18 +44,7 @@ class Nested(Rows):
 def joined(item: Join, left: Relation, right: Relation, sources: Sources, around: Sequence[Node] = ()) -> Relation:
     """Relation of the rows of two relations that belong together.
 
-    Parameters
-    ----------
-    item : Join
-    left, right : Relation
-    sources : Sources
-    around : sequence of Node
-        The conditions of the WHERE around, which decide what CROSS JOIN and a comma join.
-
-    Raises
-    ------
-    ParameterError
-        If a row would be made of several people's.
+    ``around``: the conditions of the WHERE around, which decide what CROSS JOIN and a comma join.
     """
     taken: set[str] = set()
     left, right = (written_out(each, sources, taken) for each in (left, right))
@@ -160,13 +147,7 @@ def _side(node: Node, scope: Rows, left: Relation) -> str:
 
 
 def _part(own: Expression, other: Expression, left: Relation, right: Relation) -> int | None:
-    """The part of the id that both columns are.
-
-    Raises
-    ------
-    ParameterError
-        If both are the same part, and of types that do not compare as they are.
-    """
+    """The part of the id that both columns are."""
     ours, theirs = owners_key(left), owners_key(right)
     if own.column not in ours or other.column not in theirs or ours.index(own.column) != theirs.index(other.column):
         return None

@@ -27,25 +27,12 @@ from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.tables.unique_columns import is_unique
 from pdrisk.errors import ParameterError, UnknownColumnError
 
-__all__ = ["linked"]
-
 
 def linked(relation: Relation, asked: str, sources: Sources, stored: Callable[[tuple[str, ...]], Relation]) -> Relation:
     """A stored table with the people that its links lead to; as it is if it has none.
 
-    Parameters
-    ----------
-    relation : Relation
-    asked : str
-        Its name in the query.
-    sources : Sources
-    stored : callable
-        Gives another table by its name.
-
-    Raises
-    ------
-    ParameterError, UnknownColumnError
-        If the link leads to no people, or to a key that may belong to several.
+    ``asked``: its name in the query.
+    ``stored``: gives another table by its name.
     """
     name = relation.source.asked_as or relation.source.name
     if lowered(asked) in sources.links and lowered(asked) != lowered(name):

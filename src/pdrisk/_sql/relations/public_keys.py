@@ -20,31 +20,18 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from pdrisk._sql.relations.row_scope import Relation
 
-__all__ = ["ListedBy", "PublicSide", "listed_as", "listed_by_join", "listed_by_link", "public_keys"]
-
 Places = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicSide:
-    """Public table in a join.
+    """Public table in a join."""
 
-    Attributes
-    ----------
-    source : Source
-        Its rows, less those that the join surely leaves out.
-    optional : bool
-        Whether a row of people may stand beside no row of it.
-    is_joined : bool
-        Whether rows of people stand beside its rows; else a link says that they name some, as far as it holds.
-    ranges : dict from Node to Range
-        What `range_of` found before.
-    """
-
-    source: Source
-    optional: bool = False
+    source: Source  # its rows, less those that the join surely leaves out
+    optional: bool = False  # whether a row of people may stand beside no row of it
+    # whether rows of people stand beside its rows; else a link says that they name some, as far as it holds
     is_joined: bool = True
-    ranges: dict[Node, Range] = field(default_factory=dict, repr=False)
+    ranges: dict[Node, Range] = field(default_factory=dict, repr=False)  # what `range_of` found before
 
     def range_of(self, node: Node, column: str) -> Range:
         """Range of an expression's numbers over its rows, as that of a column."""
@@ -101,14 +88,8 @@ def listed_by_join(
 ) -> Mapping[str, ListedBy]:
     """What the columns of a join of two relations that are written out can be.
 
-    Parameters
-    ----------
-    left, right : Relation
-    how : str
-    equal : iterable of (Expression, Expression)
-        What of the first relation equals something of the second in every row, unless it is a LEFT JOIN.
-    conditions : iterable of Node
-        What else holds then.
+    ``equal``: what of the first relation equals something of the second in every row, unless it is a LEFT JOIN.
+    ``conditions``: what else holds then.
     """
     if how == "ANTI":
         return left.listed
@@ -165,22 +146,11 @@ def public_keys(
 ) -> list[tuple[Places, list[tuple[Any, ...]]]]:
     """Keys of the groups that public tables list: for each table the places of its groups, and the keys in its rows.
 
-    Parameters
-    ----------
-    nodes : sequence of Node or None
-        What is grouped by.
-    given : collection of int
-        Places of those that have keys already: of a table with no other, nothing is read.
-    listed : mapping of str to ListedBy
-        What the columns below can be.
-    conditions : iterable of Node
-        What holds for all rows. Of these only those count that one public table decides: no group is left out by what
-        people have.
-
-    Raises
-    ------
-    ParameterError
-        If a table cannot be read, or none of its rows is left.
+    ``nodes``: what is grouped by.
+    ``given``: places of those that have keys already: of a table with no other, nothing is read.
+    ``listed``: what the columns below can be.
+    ``conditions``: What holds for all rows. Of these only those count that one public table decides: no group is
+        left out by what people have.
     """
     by_side: dict[PublicSide, dict[int, Node]] = {}
     for at, node in enumerate(nodes):

@@ -33,8 +33,6 @@ from pdrisk._sql.tables.sources import Sources
 from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
 from pdrisk.errors import ParameterError
 
-__all__ = ["has_windows", "limited", "numbered"]
-
 NUMBERS = ("row_number", "rank", "dense_rank")
 BESIDE = ("lag", "lead")
 #: The SQL types of what is found beside a row; a number has that of its function.
@@ -80,19 +78,8 @@ def _most(node: Node, owners: Owners, scope: Rows) -> int | None:
 def numbered(select: Select, relation: Relation, sources: Sources, label_of: str) -> Relation:
     """Relation of a subquery that numbers the rows of each person, or reads the neighbours of a row.
 
-    Parameters
-    ----------
-    select : Select
-    relation : Relation
-        What its FROM gives.
-    sources : Sources
-    label_of : str
-        What expressions without a name are called.
-
-    Raises
-    ------
-    ParameterError
-        If a window looks at rows of several people, or is none of `NUMBERS` and `BESIDE`.
+    ``relation``: what its FROM gives.
+    ``label_of``: what expressions without a name are called.
     """
     aliases = aliases_of(select)
     if select.where is not None:

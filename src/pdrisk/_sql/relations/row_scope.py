@@ -39,42 +39,17 @@ from pdrisk._sql.syntax.tree import Select, Star
 from pdrisk._sql.tables.source import Source
 from pdrisk.errors import ParameterError, UnknownColumnError
 
-__all__ = [
-    "Columns",
-    "Condition",
-    "Member",
-    "Relation",
-    "Rows",
-    "aliases_of",
-    "column_of",
-    "condition",
-    "named",
-    "starred",
-    "within_where",
-]
-
 Columns = tuple[tuple[str, Expression], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A row-wise condition: which records are kept.
+    """A row-wise condition: which records are kept."""
 
-    Attributes
-    ----------
-    shown : str
-        For people, with the names of parameters instead of their values.
-    given : bool
-        Whether the value of a parameter is in it.
-    node : Node
-        The same over the columns of the source.
-    limits : callable
-        What it says of single expressions.
-    """
-
-    shown: str
-    given: bool
-    node: Node = field(default=Constant(True), compare=False, repr=False)
+    shown: str  # for people, with the names of parameters instead of their values
+    given: bool  # whether the value of a parameter is in it
+    node: Node = field(default=Constant(True), compare=False, repr=False)  # the same over the columns of the source
+    # what it says of single expressions
     limits: Callable[[], Iterator[Limit]] = field(default=lambda: iter(()), compare=False, repr=False)
 
 
@@ -88,38 +63,22 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Relation of FROM: one record for each record of the source that ``where`` keeps.
-
-    Attributes
-    ----------
-    source : Source
-    columns : tuple of (str, Expression)
-        In order; names may repeat.
-    names : tuple of str
-        What may stand before a column's name, the outermost first.
-    owned, where : tuple of Condition
-        All of them hold: those of the owner's views, and those of the query's own subqueries.
-    members : tuple of Member
-        The tables of a join, whose columns have names of their own.
-    owners : Owners or None
-        Whose records these are, of a source that pdrisk wrote out of others; of one table its declaration says it.
-    inside : tuple of Condition
-        What the source has in it already.
-    listed : mapping of str to ListedBy
-        The columns of the source whose values public tables list.
-    absent : frozenset of str
-        The columns of the source that rows of a public table without people lack, for which there are no records here.
-    """
+    """Relation of FROM: one record for each record of the source that ``where`` keeps."""
 
     source: Source
-    columns: Columns
-    names: tuple[str, ...]
+    columns: Columns  # in order; names may repeat
+    names: tuple[str, ...]  # what may stand before a column's name, the outermost first
+    # `owned`, `where`: all of them hold: those of the owner's views, and those of the query's own subqueries
     owned: tuple[Condition, ...] = ()
     where: tuple[Condition, ...] = ()
-    members: tuple[Member, ...] = ()
+    members: tuple[Member, ...] = ()  # the tables of a join, whose columns have names of their own
+    # whose records these are, of a source that pdrisk wrote out of others; of one table its declaration says it
     owners: Owners | None = None
-    inside: tuple[Condition, ...] = ()
+    inside: tuple[Condition, ...] = ()  # what the source has in it already
+    # the columns of the source whose values public tables list
     listed: Mapping[str, ListedBy] = field(default_factory=dict)
+    # the columns of the source that rows of a public table without people lack, for which there are no records
+    # here
     absent: frozenset[str] = frozenset()
 
     def found(self, name: str, qualifiers: tuple[str, ...]) -> list[Expression]:
@@ -220,13 +179,7 @@ class Rows:
         return replace(self, aliases={name: value for name, value in self.aliases.items() if name != alias})
 
     def ranged(self, found: Expression) -> Expression:
-        """A number or date with the declared range of its column, which is looked up only where it is used.
-
-        Raises
-        ------
-        ParameterError
-            If it is that of any row of a person.
-        """
+        """A number or date with the declared range of its column, which is looked up only where it is used."""
         if found.of_any_row:
             raise ParameterError(
                 f"{found.shown} is that of any row of a person, as DISTINCT ON and ROW_NUMBER() have no order here: "
@@ -278,13 +231,9 @@ def column_of(name: str, sql_type: str, source: Source) -> Expression:
 def within_where(relation: Relation, conditions: Sequence[Condition], given: Collection[str] = ()) -> Relation:
     """The relation with the bounds that conditions on its rows give its columns, within the declared ones.
 
-    Parameters
-    ----------
-    relation : Relation
-    conditions : sequence of Condition
-        Those that hold for all its rows.
-    given : collection of str
-        Columns, in lower case, whose bounds the caller passed: these stay as they are, and those of the source too.
+    ``conditions``: those that hold for all its rows.
+    ``given``: columns, in lower case, whose bounds the caller passed: these stay as they are, and those of the
+        source too.
     """
     said: dict[str, list[Comparison]] = {}
     for limit in (limit for each in conditions for limit in each.limits()):
@@ -366,15 +315,9 @@ def starred(
 ) -> Iterator[tuple[str, Expression]]:
     """Columns of a star.
 
-    Parameters
-    ----------
-    star : Star
-    columns : sequence of (str, Expression)
-        Those of FROM.
-    names : sequence of str
-        What may stand before a column's name, the outermost first.
-    made : callable
-        Makes an expression of what REPLACE says.
+    ``columns``: those of FROM.
+    ``names``: what may stand before a column's name, the outermost first.
+    ``made``: makes an expression of what REPLACE says.
     """
     if star.table and lowered(star.table) not in map(lowered, names[-1:]):
         raise ParameterError(f"unknown table {star.table!r} before the star.")

@@ -15,8 +15,6 @@ from pdrisk._model.expressions.nodes import ORDERINGS, Call, Case, Cast, Column,
 from pdrisk._relations.pruned import columns_named
 from pdrisk.errors import ParameterError
 
-__all__ = ["absent_in_join", "adds_nothing", "check_not_read", "counted", "is_missing", "left_after"]
-
 _OF_ANY_PART: Final = {"==", "!=", *ORDERINGS, "+", "-", "*", "/", "//", "%", "**", "unary -", "not"}
 _OF_THE_FIRST: Final = {"in", "between"}
 _OF_ALL: Final = {"coalesce", "ifnull", "greatest", "least", "and", "or"}
@@ -24,13 +22,7 @@ _NEVER: Final = {"concat", "concat_ws", "isnan", "isinf", "isfinite", "isnull"}
 
 
 def left_after(conditions: Iterable[Node | None], absent: frozenset[str]) -> frozenset[str]:
-    """Columns that rows of nobody lack; none if one of the conditions leaves out all such rows.
-
-    Raises
-    ------
-    ParameterError
-        If a condition on these columns may hold for such a row.
-    """
+    """Columns that rows of nobody lack; none if one of the conditions leaves out all such rows."""
     reading = [node for node in conditions if node is not None and columns_named([node]) & absent]
     if not all(_never_holds(node, absent) for node in reading):
         raise counted("a condition that holds for missing values")
@@ -47,22 +39,10 @@ def absent_in_join(
 ) -> frozenset[str]:
     """Columns of a join that rows of nobody still lack.
 
-    Parameters
-    ----------
-    absent : pair of frozenset of str
-        What rows of nobody lack in both relations.
-    equal : iterable of (str or None, str or None)
-        The columns of both that the join compares.
-    how : str
-    columns : frozenset of str
-        Those of the second relation.
-    by_person : bool
-        Whether it compares who a person is.
-
-    Raises
-    ------
-    ParameterError
-        If rows of nobody of the second relation could match.
+    ``absent``: what rows of nobody lack in both relations.
+    ``equal``: the columns of both that the join compares.
+    ``columns``: those of the second relation.
+    ``by_person``: whether it compares who a person is.
     """
     own, other = absent
     pairs = list(equal)

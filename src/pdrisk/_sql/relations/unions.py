@@ -25,17 +25,9 @@ from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.errors import ParameterError
 
-__all__ = ["united"]
-
 
 def united(relations: Sequence[Relation], sources: Sources) -> Relation:
-    """Rows of all parts, under the names of the first.
-
-    Raises
-    ------
-    ParameterError
-        If they do not fit together, or some are public and others not.
-    """
+    """Rows of all parts, under the names of the first."""
     return reduce(lambda left, right: _pair(left, right, sources), relations)
 
 

@@ -24,17 +24,9 @@ from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.text.dry_run import types
 from pdrisk.errors import ParameterError
 
-__all__ = ["node_of", "owners_of", "read_together", "unused", "with_known", "written_out"]
-
 
 def owners_of(relation: Relation, sources: Sources) -> Owners:
-    """Owners of a relation's rows.
-
-    Raises
-    ------
-    ParameterError, UnknownColumnError
-        If it is one table, and nobody said who its people are, or that it is public.
-    """
+    """Owners of a relation's rows."""
     return relation.owners if relation.owners is not None else sources.owners(relation.source)
 
 
@@ -81,12 +73,7 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
 
     Rows of nobody known are left out. Every column that says who a person is is there, named by the query or not.
 
-    Parameters
-    ----------
-    relation : Relation
-    sources : Sources
-    taken : set of str
-        Names in lower case that are in use; those of the new columns come to them.
+    ``taken``: names in lower case that are in use; those of the new columns come to them.
     """
     owners, old = owners_of(relation, sources), relation.source
     columns = _Columns(relation, taken, sources.stated)
@@ -229,13 +216,7 @@ def _declaration(source: Source, column: str, name: str) -> Declaration:
 
 
 def read_together(left: Source, right: Source, sources: Sources, how: str) -> Source:
-    """Two sources with columns of different names as one, without its plan.
-
-    Raises
-    ------
-    ParameterError
-        If no connection can read both at once.
-    """
+    """Two sources with columns of different names as one, without its plan."""
     connection = left.connection
     if right.connection is not connection:
         own = sources.connection

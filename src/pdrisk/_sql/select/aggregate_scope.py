@@ -35,35 +35,20 @@ COUNTS = frozenset({"count", "dp_count"})
 EXACT = frozenset({"UUID", "UBIGINT", "HUGEINT", "UHUGEINT"})  # types of ids, of which each value is one
 WITHIN_RANGE = frozenset({"mean", "median", "quantile", "min", "max"})  # statistics that are bounded as the values are
 
-__all__ = ["Answers", "Noted", "bounded", "checked_bounds"]
-
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """Release that a query asks for, with the aggregate that asked first.
-
-    Attributes
-    ----------
-    argument : Expression or None
-        What is aggregated; None for COUNT(*).
-    filtered : Condition or None
-        Its FILTER.
-    column : str or None
-        How the argument is written.
-    other, other_column
-        The same of a second argument.
-    whole : bool
-        Whether the argument is a whole number by what it is made of.
-    """
+    """Release that a query asks for, with the aggregate that asked first."""
 
     asked: Asked
     call: Call
-    argument: Expression | None
-    filtered: Condition | None
-    column: str | None
+    argument: Expression | None  # what is aggregated; None for COUNT(*)
+    filtered: Condition | None  # its FILTER
+    column: str | None  # how the argument is written
+    # `other`, `other_column`: the same of a second argument
     other: Expression | None = None
     other_column: str | None = None
-    whole: bool = False
+    whole: bool = False  # whether the argument is a whole number by what it is made of
 
     @property
     def values(self) -> str | None:
@@ -81,28 +66,17 @@ class Noted:
 
 @dataclass
 class Answers:
-    """Scope of SELECT, HAVING and ORDER BY.
-
-    Attributes
-    ----------
-    bounds : dict, Universe or None
-        What the caller passed, by lower-case name where it is a dict.
-    noted : list of Noted
-        The releases met so far: an aggregate is the column ``v0``, ``v1``, ... of the noisy table.
-    ordering : bool
-        Whether this is ORDER BY, where an alias goes before a column.
-    mechanism : str
-        As the caller passed it.
-    """
+    """Scope of SELECT, HAVING and ORDER BY."""
 
     relation: Relation
     select: Select
-    bounds: Mapping[str, Universe] | Universe | None
+    bounds: Mapping[str, Universe] | Universe | None  # what the caller passed, by lower-case name where it is a dict
+    # The releases met so far: an aggregate is the column ``v0``, ``v1``, ... of the noisy table.
     noted: list[Noted] = field(default_factory=list)
-    ordering: bool = False
+    ordering: bool = False  # whether this is ORDER BY, where an alias goes before a column
     windows: Computed = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
-    mechanism: str = "auto"
+    mechanism: str = "auto"  # as the caller passed it
     of_people = False
     untyped = frozenset[str]()
     numbers = frozenset[str]()

@@ -18,8 +18,6 @@ from pdrisk._sql.syntax.pieces import Expression, lowered
 from pdrisk._sql.tables.source import Source as Table
 from pdrisk.errors import ParameterError
 
-__all__ = ["bounds_of_argument", "name_in", "unrounded"]
-
 ROUNDING: Final = ("round", "floor", "ceil", "ceiling", "trunc")
 
 
@@ -33,23 +31,11 @@ def bounds_of_argument(
 ) -> tuple[Universe, Source]:
     """Bounds of an argument, and their source.
 
-    Parameters
-    ----------
-    call : Call
-        The aggregate.
-    node, value : Node and Expression, or None
-        Its argument; None for a missing one.
-    given : dict by lower-case name, Universe or None
-        What the caller passed.
-    table : Source
-        Whose columns it is made of.
-    kind : str
-        Dates or timestamps, if the argument is the number of days of one.
-
-    Raises
-    ------
-    ParameterError
-        If there are none, with how to say them.
+    ``call``: the aggregate.
+    ``node, value``: its argument; None for a missing one.
+    ``given``: what the caller passed.
+    ``table``: whose columns it is made of.
+    ``kind``: dates or timestamps, if the argument is the number of days of one.
     """
     name = lowered(node.name) if isinstance(node, Column) else None
     if isinstance(given, Universe):

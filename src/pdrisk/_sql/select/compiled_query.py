@@ -37,23 +37,16 @@ from pdrisk.engines.sql.summary.summary_plan import (
     combined,
 )
 
-__all__ = ["CompiledQuery", "NodesAsked", "compiled_query"]
-
 
 @dataclass(frozen=True, slots=True)
 class NodesAsked:
-    """Expressions that a question reads, over the columns of its relation.
+    """Expressions that a question reads, over the columns of its relation."""
 
-    Attributes
-    ----------
-    where, groups, people : tuple of Node
-        Conditions on rows, what they are grouped by, and the columns that say who a person is.
-    read : tuple
-        For each line its argument, its other one and its FILTER; None where there is none.
-    """
-
+    # `where`, `groups`, `people`: conditions on rows, what they are grouped by, and the columns that say who a
+    # person is
     where: tuple[Node, ...]
     groups: tuple[Node, ...]
+    # for each line its argument, its other one and its FILTER; None where there is none
     read: tuple[tuple[Node | None, ...], ...]
     people: tuple[Node, ...]
 
@@ -66,17 +59,10 @@ class NodesAsked:
 
 @dataclass(frozen=True, slots=True)
 class CompiledQuery(TableWithPlan):
-    """Engine of a SELECT.
+    """Engine of a SELECT."""
 
-    Attributes
-    ----------
-    whole : tuple of bool
-        Of each group, whether its keys are whole numbers.
-    nobody : callable
-        Gives the relation over one row of NULLs, for a dry run; "" where DuckDB does not read it.
-    """
-
-    whole: tuple[bool, ...] = ()
+    whole: tuple[bool, ...] = ()  # of each group, whether its keys are whole numbers
+    # gives the relation over one row of NULLs, for a dry run; "" where DuckDB does not read it
     nobody: Callable[[], str] = str
 
     def plain(self, lists: Sequence[list[Any]]) -> list[list[Any]]:
@@ -140,28 +126,13 @@ def compiled_query(
 ) -> CompiledQuery:
     """Engine for a judged SELECT.
 
-    Parameters
-    ----------
-    answers : Answers
-        What names mean in it, of what its FROM gives.
-    nodes : NodesAsked
-        All that it reads.
-    where : sequence of Condition
-        Those of the query's WHERE.
-    noted : sequence of Noted
-        What it asks for.
-    query : Query
-        The same, judged.
-    groups : Groups or None
-        Its groups, and their keys as DuckDB has them.
-    people : People
-    owners : Owners or None
-        Whose rows FROM gives, where it puts several tables together.
-
-    Raises
-    ------
-    ParameterError
-        If the engine cannot be asked for it with the meaning that it has on DuckDB.
+    ``answers``: what names mean in it, of what its FROM gives.
+    ``nodes``: all that it reads.
+    ``where``: those of the query's WHERE.
+    ``noted``: what it asks for.
+    ``query``: the same, judged.
+    ``groups``: its groups, and their keys as DuckDB has them.
+    ``owners``: whose rows FROM gives, where it puts several tables together.
     """
     relation = answers.relation
     read = [*nodes.all, *(Column(str(column)) for column in people.columns)]

@@ -20,8 +20,6 @@ from pdrisk._sql.syntax.headings import heading
 from pdrisk._sql.syntax.tree import Select, Star
 from pdrisk.errors import ParameterError
 
-__all__ = ["with_dependent_groups"]
-
 ONE_OF: Final = ("any_value", "arbitrary", "first", "min", "max")  # of equal values all the same
 
 

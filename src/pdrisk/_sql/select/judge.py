@@ -58,8 +58,6 @@ from pdrisk._sql.tables.source import Source
 from pdrisk._sql.tables.sources import Sources
 from pdrisk.errors import ParameterError
 
-__all__ = ["judged", "layers_of", "tell"]
-
 FROM_ELSEWHERE = ("declared", "where")  # bounds that no entry of bounds= gave
 NOBODY_KNOWN = PeopleAsked()
 NOBODY = People()
@@ -78,14 +76,9 @@ def judged(
 
     A quotient that is a weighted mean becomes one, unless what else is asked for makes that impossible.
 
-    Parameters
-    ----------
-    select : Select
-    sources : Sources
-    bounds, people, asked
-        As `_judged` takes them.
-    weights : callable, optional
-        Gives the column of a design's weights, for ``dp_weighted_mean(y)`` without one; None where there is no design.
+    ``bounds, people, asked``: as `_judged` takes them.
+    ``weights``: gives the column of a design's weights, for ``dp_weighted_mean(y)`` without one; None where there
+        is no design.
     """
     nested = layers_of(select, sources, bounds, people)
     nested = replace(nested, core=with_weights_of_design(nested.core, weights))

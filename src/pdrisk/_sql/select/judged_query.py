@@ -16,39 +16,23 @@ from pdrisk._sql.select.compiled_query import CompiledQuery
 from pdrisk._sql.syntax.pieces import TYPES
 from pdrisk._sql.text.dry_run import computed, described
 
-__all__ = ["Judged", "try_out"]
-
 COLUMN = re.compile(r"[kv]\d+")  # of the noisy table
 BY_KEY = " ORDER BY code"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Query that may be asked.
-
-    Attributes
-    ----------
-    engine : CompiledQuery
-        What reads the source for it.
-    names : tuple of str
-        A name for each line.
-    groups : tuple of Grouping
-    layers : tuple of Layer
-        The SELECTs over the noisy table, the last of which gives the answer; HAVING of the first is a WHERE.
-    written_out : Fraction
-        What its releases spend whose eps is written in the query.
-    open_releases : int
-        How many others there are.
-    """
+    """Query that may be asked."""
 
     query: Query
     relation: Relation
-    engine: CompiledQuery
-    names: tuple[str, ...]
+    engine: CompiledQuery  # what reads the source for it
+    names: tuple[str, ...]  # a name for each line
     groups: tuple[Grouping, ...]
+    # the SELECTs over the noisy table, the last of which gives the answer; HAVING of the first is a WHERE
     layers: tuple[Layer, ...]
-    written_out: Fraction
-    open_releases: int
+    written_out: Fraction  # what its releases spend whose eps is written in the query
+    open_releases: int  # how many others there are
 
     @property
     def items(self) -> tuple[tuple[str, str], ...]:

@@ -14,8 +14,6 @@ from pdrisk._sql.tables.sources import Sources
 from pdrisk.engines.sql.servers.duckdb_engine import asked
 from pdrisk.errors import ParameterError
 
-__all__ = ["check_slips", "columns_at", "is_correlated"]
-
 _ALL_COLUMNS: Final = "SELECT DISTINCT column_name FROM system.main.duckdbcolumns_at() WHERE NOT internal"
 
 
@@ -23,11 +21,6 @@ def check_slips(names: Iterable[str], own: Collection[str], needed: Collection[s
     """Refuse a name of bounds that no table has and that looks like a column whose declared bounds are needed.
 
     All others may be those of columns that the query does not need: one dict serves many queries.
-
-    Raises
-    ------
-    UnknownColumnError
-        With the name that may be meant.
     """
     slips = [name for name in names if did_you_mean(name, needed) and lowered(name) not in set(map(lowered, own))]
     if slips and (unknown := [name for name in slips if lowered(name) not in _known_columns(sources)]):

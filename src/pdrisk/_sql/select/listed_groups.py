@@ -22,8 +22,6 @@ from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.refusals import keys_without_groups
 from pdrisk.errors import ParameterError
 
-__all__ = ["listed_groups"]
-
 
 def listed_groups(answers: Answers, keys: object, conditions: Sequence[Condition], counted: str) -> Groups | None:
     """The groups with their keys."""

@@ -13,8 +13,6 @@ from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import File, From, Select, Star, Subquery, Table, Union, nodes_of
 from pdrisk._sql.tables.sources import Sources
 
-__all__ = ["foreign_columns", "label_of", "tables_with"]
-
 
 def tables_with(column: Column, item: From, ctes: Ctes, sources: Sources) -> list[From]:
     """Tables and subqueries in FROM that have a column; also those of which nobody knows the columns."""

@@ -32,18 +32,6 @@ from pdrisk._sql.tables.declared_links import Links, last_name, owner_keys
 from pdrisk._sql.tables.source import Source
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 
-__all__ = [
-    "PeopleAsked",
-    "check_units",
-    "counted_people",
-    "known_rows",
-    "of_relation",
-    "owners_of_table",
-    "people_of",
-    "unit_of",
-]
-
-
 NOBODY_KNOWN = People()
 NESTED = ("STRUCT", "MAP", "UNION", "VARIANT")  # as are types that end with "]"
 
@@ -95,13 +83,7 @@ class PeopleAsked:
 
     @property
     def shared_name(self) -> tuple[Hashable, ...]:
-        """Name of the id column in the first table; empty if all tables call it the same.
-
-        Raises
-        ------
-        ParameterError, ColumnTypeError
-            If they say it by different numbers of columns.
-        """
+        """Name of the id column in the first table; empty if all tables call it the same."""
         if self.links and not isinstance(self.person, Mapping):
             return checked_columns("person", self.person)
         if not isinstance(self.person, Mapping) or not self.person:
@@ -113,13 +95,7 @@ class PeopleAsked:
 
 
 def by_table(option: str, said: Mapping[Any, object]) -> dict[str, object]:
-    """What an option says by the names that queries and links have for tables: in lower case, without their schemas.
-
-    Raises
-    ------
-    ParameterError
-        If it names two tables that differ in their schemas only.
-    """
+    """What an option says by the names that queries and links have for tables: in lower case, without their schemas."""
     found = {last_name(str(table)): value for table, value in said.items()}
     if len(found) < len(said):
         raise ParameterError(
@@ -168,17 +144,7 @@ def people_of(asked: PeopleAsked, source: Source) -> People:
 def owners_of_table(asked: PeopleAsked, source: Source, linked: Sequence[str] = ()) -> Owners:
     """Owners of the rows of one of several tables.
 
-    Parameters
-    ----------
-    asked : PeopleAsked
-    source : Source
-    linked : sequence of str
-        The columns of ids, of a table that links lead from.
-
-    Raises
-    ------
-    ParameterError, UnknownColumnError
-        If it has not all columns that say who a person is.
+    ``linked``: the columns of ids, of a table that links lead from.
     """
     name = source.asked_as or source.name
     own = (replace(asked, person=list(linked)) if linked else asked).of_table(name)
@@ -209,13 +175,7 @@ def owners_of_table(asked: PeopleAsked, source: Source, linked: Sequence[str] = 
 
 
 def of_relation(asked: PeopleAsked, relation: Relation, owners: Owners) -> tuple[PeopleAsked, People]:
-    """The options for several tables as for one.
-
-    Raises
-    ------
-    ParameterError
-        If nobody is in them, or rows are to be protected one by one.
-    """
+    """The options for several tables as for one."""
     if owners.is_public:
         raise ParameterError(f"{relation.source.name}: all of it is public, so ask it without pdrisk, and exactly.")
     if asked.unit is not None:
@@ -290,15 +250,8 @@ def unit_of(
 ) -> Unit:
     """The unit of a SELECT.
 
-    Parameters
-    ----------
-    people : People
-    asked : PeopleAsked
-    noted, lines
-        What is asked for.
-    by : sequence of hashable
-        The columns of its groups, and what else it groups by.
-    groups : Groups or None
+    ``noted, lines``: what is asked for.
+    ``by``: the columns of its groups, and what else it groups by.
     """
     wanted = [(line.statistic, _columns(each)) for line, each in zip(lines, noted, strict=True)]
     unit = judged_unit(
@@ -322,10 +275,7 @@ def unit_of(
 def check_units(units: Sequence[Unit]) -> None:
     """Refuse several queries that protect different units.
 
-    Parameters
-    ----------
-    units : sequence of Unit
-        One for each query.
+    ``units``: one for each query.
     """
     different = dict.fromkeys(
         unit.name if unit.per_person is None else f'{unit.name} (per_person="{unit.per_person}")' for unit in units

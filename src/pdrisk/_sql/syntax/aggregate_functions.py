@@ -38,9 +38,6 @@ from pdrisk._sql.syntax.pieces import RANGED, Expression
 from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["AGGREGATES", "Asked", "asked", "asked_of_two", "check_dates", "check_number"]
-
-
 OF_WEIGHTS: Mapping[str, Weighted] = {
     each.name: each
     for each in (WeightedCount(), WeightedSum(), WeightedMean(), WeightedVar(), WeightedStd(), WeightedMedian())
@@ -123,30 +120,16 @@ DISTINCT = frozenset({"count", "nunique", "min", "max", "sum"})  # statistics th
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Release that a query asks for; equal ones are one release.
-
-    Attributes
-    ----------
-    argument : str or None
-        What is aggregated, None for COUNT(*).
-    condition : str or None
-        Its FILTER.
-    eps : Fraction or None
-        None: a share of what the call leaves.
-    other : str or None
-        A second column.
-    counts_different : bool
-        Whether different values are counted.
-    """
+    """Release that a query asks for; equal ones are one release."""
 
     statistic: Statistic
-    argument: str | None
-    condition: str | None
+    argument: str | None  # what is aggregated, None for COUNT(*)
+    condition: str | None  # its FILTER
     universe: Universe
     bounds_from: Source | None
-    eps: Fraction | None
-    other: str | None = None
-    counts_different: bool = False
+    eps: Fraction | None  # None: a share of what the call leaves
+    other: str | None = None  # a second column
+    counts_different: bool = False  # whether different values are counted
 
 
 def asked(
@@ -158,23 +141,11 @@ def asked(
 ) -> Asked:
     """Release of an aggregate.
 
-    Parameters
-    ----------
-    call : Call
-        Its first argument is the column, unless there is none.
-    argument : Expression or None
-        That column.
-    condition : str or None
-        Its FILTER.
-    bounds : callable
-        The bounds known from elsewhere; raises what to say if there are none.
-    counts_different : bool
-        Whether different values are counted.
-
-    Raises
-    ------
-    ParameterError
-        If an option is missing, unknown, not constant or not what it should be.
+    ``call``: its first argument is the column, unless there is none.
+    ``argument``: that column.
+    ``condition``: its FILTER.
+    ``bounds``: the bounds known from elsewhere; raises what to say if there are none.
+    ``counts_different``: whether different values are counted.
     """
     kind = AGGREGATES[call.name]
     options = _options(call, kind, 0 if argument is None else 1)
@@ -203,21 +174,10 @@ def asked_of_two(
 ) -> Asked:
     """Release of an aggregate of two columns.
 
-    Parameters
-    ----------
-    call : Call
-        Its arguments are the columns.
-    arguments : sequence of Expression
-        Those columns in SQL.
-    condition : str or None
-        Its FILTER in SQL.
-    bounds : callable
-        The bounds of the column at a place; raises what to say if there are none.
-
-    Raises
-    ------
-    ParameterError
-        If there is another number of arguments.
+    ``call``: its arguments are the columns.
+    ``arguments``: those columns in SQL.
+    ``condition``: its FILTER in SQL.
+    ``bounds``: the bounds of the column at a place; raises what to say if there are none.
     """
     kind = AGGREGATES[call.name]
     if len(call.arguments) < kind.columns or (not kind.is_weighted and len(call.arguments) > kind.columns):

@@ -10,8 +10,6 @@ from pdrisk._model.expressions.nodes import ARITHMETIC, SIGNS, Call, Constant, N
 from pdrisk._sql.syntax.tree import Order
 from pdrisk.errors import ParameterError
 
-__all__ = ["operation_of", "percentile_of", "rows_of_frame"]
-
 
 def operation_of(call: Call) -> Operation | None:
     """Operator for a function that DuckDB has for it, if its brackets hold operands alone."""

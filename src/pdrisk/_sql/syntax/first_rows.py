@@ -10,17 +10,9 @@ from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import Select, Star
 from pdrisk.errors import ParameterError
 
-__all__ = ["first_rows", "meant"]
-
 
 def first_rows(select: Select, by: Sequence[Node]) -> Select:
-    """A SELECT of the first row, in its order, of those that are equal in expressions.
-
-    Raises
-    ------
-    ParameterError
-        If it has a QUALIFY, which holds before, or is ordered by windows, ALL or what could be several things.
-    """
+    """A SELECT of the first row, in its order, of those that are equal in expressions."""
     partitions = tuple(meant(node, select) for node in by)
     order = tuple((meant(each.item, select), each.how) for each in select.order if each.item is not None)
     of_windows = any(

@@ -9,19 +9,13 @@ from pdrisk._model.expressions.nodes import Call, Case, Cast, Column, Constant, 
 from pdrisk._sql.syntax.aggregate_functions import AGGREGATES
 from pdrisk._sql.syntax.pieces import case, lowered, operation, written_constant
 
-__all__ = ["heading", "unique"]
-
 
 def heading(node: Node, name_of: Callable[[Column], str] = lambda column: column.name) -> str:
     """An expression as text: the name of an unnamed column, or a condition as people read it.
 
     Options of dp_ functions are left out, and parameters stand there by name: their values are not the query's.
 
-    Parameters
-    ----------
-    node : Node
-    name_of : callable
-        What stands for a column.
+    ``name_of``: what stands for a column.
     """
 
     def written(node: Node) -> str:

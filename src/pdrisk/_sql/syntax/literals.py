@@ -15,17 +15,6 @@ from pdrisk._model.plain import check_encodable
 from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = [
-    "check_microseconds",
-    "literal",
-    "not_understood",
-    "of_duckdb_1",
-    "of_duckdb_2",
-    "only",
-    "type_of_duckdb_1",
-    "type_of_duckdb_2",
-]
-
 Json = dict[str, Any]
 
 # Fields for the position in the text, and fields that are stored twice.

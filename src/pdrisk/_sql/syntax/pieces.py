@@ -18,26 +18,6 @@ from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.engines.sql.summary.summary_plan import INFINITY
 from pdrisk.errors import ParameterError
 
-__all__ = [
-    "BIGINT",
-    "INTEGERS",
-    "RANGED",
-    "TYPES",
-    "Day",
-    "Expression",
-    "case",
-    "constant",
-    "kind_of_type",
-    "limits",
-    "lowered",
-    "number",
-    "operation",
-    "public",
-    "quoted",
-    "word",
-    "written_constant",
-]
-
 INTEGERS = ("TINYINT", "UTINYINT", "SMALLINT", "USMALLINT", "INTEGER", "UINTEGER", "BIGINT", "UBIGINT", "HUGEINT")
 BIGINT = (-(2**63), 2**63 - 1)
 LARGEST = 2**1024 - 2**971  # of floats
@@ -51,90 +31,43 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A column of dates or times, whose day alone decides an expression.
+    """A column of dates or times, whose day alone decides an expression."""
 
-    Attributes
-    ----------
-    column : str
-        Its name in the source.
-    sql : str
-        How expressions read it.
-    type : str
-        As which SQL type.
-    """
-
-    column: str
-    sql: str
-    type: str
+    column: str  # its name in the source
+    sql: str  # how expressions read it
+    type: str  # as which SQL type
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """Piece of SQL with its kind.
+    """Piece of SQL with its kind."""
 
-    Attributes
-    ----------
-    sql : str
-        Of a whole number that may be too large for BIGINT: NULL then, and ``wide`` has it.
-    kind : str
-        One of `pdrisk._model.expressions.kinds`, or the name of another type.
-    type : str
-        The SQL type where it is known for certain; ``constant`` for a short literal, else "".
-    column : str or None
-        The column of the source, if it is nothing else.
-    constant : bool
-    span : (int, int) or None
-        Of a whole number: the range that ``sql`` can have by its type.
-    wide : str
-        Of a whole number that may be too large for BIGINT: its value as DOUBLE, always.
-    given : bool
-        Whether the value of a parameter is in it.
-    shown : str
-        For people, with the names of parameters instead of their values; of a relation's columns only.
-    range : Range
-        Of numbers: where they lie by what they are made of. Of dates and times: in days since 1970-01-01; of the time
-        between two, in days.
-    values : tuple of Scalar, or None
-        All that it can be, where that is written out in the query or known of a function.
-    day : Day or None
-        The column whose day alone decides it, of groups and of a relation's columns.
-    holds, denied : str
-        Of a condition on what may be NaN: where it is known to be true, and known to be false; elsewhere false or NULL.
-        ``sql`` is NULL there. "" where ``sql`` itself says it.
-    never_nan : bool
-        Whether a number that is no whole one by its type is never NaN.
-    uncut : str
-        Of a noisy number that ``sql`` has as it is shown: the same before it is cut to its range.
-    counts : bool
-        Whether a noisy number is a whole one, as counts and their sums are, though a DOUBLE.
-    tree : tuple or None
-        How an uncut number is computed, for its interval: see `pdrisk._sql.noisy.uncut`.
-    node : Node or None
-        The same over the columns of the source, of a relation's columns and conditions.
-    of_any_row : bool
-        Whether it is that of any row among several, since nothing orders them: nobody may read it.
-    """
-
-    sql: str
-    kind: str
-    type: str = ""
-    column: str | None = None
+    sql: str  # of a whole number that may be too large for BIGINT: NULL then, and ``wide`` has it
+    kind: str  # one of `pdrisk._model.expressions.kinds`, or the name of another type
+    type: str = ""  # the SQL type where it is known for certain; ``constant`` for a short literal, else ""
+    column: str | None = None  # the column of the source, if it is nothing else
     constant: bool = False
     value: Scalar = None
-    span: tuple[int, int] | None = None
-    wide: str = ""
-    given: bool = False
-    shown: str = ""
+    span: tuple[int, int] | None = None  # of a whole number: the range that ``sql`` can have by its type
+    wide: str = ""  # of a whole number that may be too large for BIGINT: its value as DOUBLE, always
+    given: bool = False  # whether the value of a parameter is in it
+    shown: str = ""  # for people, with the names of parameters instead of their values; of a relation's columns only
+    # Of numbers: where they lie by what they are made of. Of dates and times: in days since 1970-01-01; of the
+    # time between two, in days.
     range: Range = ANYTHING
+    # all that it can be, where that is written out in the query or known of a function
     values: tuple[Scalar, ...] | None = None
-    day: Day | None = None
+    day: Day | None = None  # the column whose day alone decides it, of groups and of a relation's columns
+    # `holds`, `denied`: Of a condition on what may be NaN: where it is known to be true, and known to be false;
+    # elsewhere false or NULL. ``sql`` is NULL there. "" where ``sql`` itself says it.
     holds: str = ""
     denied: str = ""
-    never_nan: bool = False
-    uncut: str = ""
-    counts: bool = False
-    tree: Any = None
-    node: Node | None = None
+    never_nan: bool = False  # whether a number that is no whole one by its type is never NaN
+    uncut: str = ""  # of a noisy number that ``sql`` has as it is shown: the same before it is cut to its range
+    counts: bool = False  # whether a noisy number is a whole one, as counts and their sums are, though a DOUBLE
+    tree: Any = None  # how an uncut number is computed, for its interval: see `pdrisk._sql.noisy.uncut`
+    node: Node | None = None  # the same over the columns of the source, of a relation's columns and conditions
+    # whether it is that of any row among several, since nothing orders them: nobody may read it
     of_any_row: bool = False
 
     @property

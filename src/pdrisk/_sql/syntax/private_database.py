@@ -15,8 +15,6 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["bench", "compute", "forget", "is_function", "reader", "serialized", "statements"]
-
 MOST_REMEMBERED = 10_000  # letters of a text: trees are larger by far
 _opening = Lock()
 
@@ -57,13 +55,7 @@ def forget() -> None:
 
 
 def compute(sql: str, what: str) -> Any:
-    """A constant.
-
-    Raises
-    ------
-    ParameterError
-        If that fails.
-    """
+    """A constant."""
     import duckdb
 
     try:

@@ -15,42 +15,18 @@ from typing import TypeVar
 from pdrisk._core.days import SECONDS, moment
 from pdrisk._core.universe import Universe
 
-__all__ = [
-    "ANYTHING",
-    "DATE_NAMES",
-    "DATE_PARTS",
-    "TRUE_OR_FALSE",
-    "Range",
-    "hull",
-    "listed",
-    "range_of",
-    "range_of_function",
-    "range_of_sum",
-    "range_of_time",
-]
-
-
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The interval that the numbers of an expression lie in.
+    """The interval that the numbers of an expression lie in."""
 
-    Attributes
-    ----------
-    lo, hi : float
-        Infinite where nothing is known.
-    columns : frozenset of str
-        The columns, in lower case, whose declared range it is made of.
-    by_where : bool
-        Whether a WHERE has narrowed that of one of them.
-    """
-
+    # `lo`, `hi`: infinite where nothing is known
     lo: float = -math.inf
     hi: float = math.inf
-    columns: frozenset[str] = frozenset()
-    by_where: bool = False
+    columns: frozenset[str] = frozenset()  # the columns, in lower case, whose declared range it is made of
+    by_where: bool = False  # whether a WHERE has narrowed that of one of them
 
     def within(self, other: Range) -> Range:
         """What lies in both; the other one if nothing does."""
@@ -92,14 +68,9 @@ def range_of_sum(lies: Range) -> Range:
 def range_of_function(name: str, parts: Sequence[Range], constant: Sequence[bool]) -> Range:
     """Range of an operator or function of numbers.
 
-    Parameters
-    ----------
-    name : str
-        Of `pdrisk._sql.expressions.allowed_functions`.
-    parts : sequence of Range
-        Those of its arguments.
-    constant : sequence of bool
-        Which of them are constants, and so never missing.
+    ``name``: of `pdrisk._sql.expressions.allowed_functions`.
+    ``parts``: those of its arguments.
+    ``constant``: which of them are constants, and so never missing.
     """
     try:
         lo, hi = _ends(name, parts, constant)
@@ -111,13 +82,8 @@ def range_of_function(name: str, parts: Sequence[Range], constant: Sequence[bool
 def range_of_time(name: str, times: Sequence[Range], unit: str = "") -> Range:
     """Range of a function of one or two times, whose ranges are in days.
 
-    Parameters
-    ----------
-    name : str
-        ``year``, ``epoch``, ``date_part`` of the time between two, ``date_diff`` or ``date_sub``.
-    times : sequence of Range
-    unit : str
-        Of the last three.
+    ``name``: ``year``, ``epoch``, ``date_part`` of the time between two, ``date_diff`` or ``date_sub``.
+    ``unit``: of the last three.
     """
     place = PLACES.get(unit.lower().removesuffix("s"))
     if not all(math.isfinite(end) for each in times for end in (each.lo, each.hi)):

@@ -7,18 +7,6 @@ from typing import NoReturn
 from pdrisk._model.expressions.nodes import Column
 from pdrisk.errors import ParameterError
 
-__all__ = [
-    "FULL_JOIN",
-    "JOINS",
-    "NO_FROM",
-    "REFUSED",
-    "correlated",
-    "keys_without_groups",
-    "nobody_named",
-    "not_grouped",
-    "refuse",
-]
-
 NO_FROM = "there is no FROM: ask a table, view, frame or Parquet file"
 
 

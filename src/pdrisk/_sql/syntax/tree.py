@@ -11,31 +11,6 @@ from typing import Any, Final
 from pdrisk._model.expressions.nodes import Column, Node
 from pdrisk.errors import ParameterError
 
-__all__ = [
-    "MOST_VALUES",
-    "Beside",
-    "Cte",
-    "File",
-    "From",
-    "Join",
-    "Membership",
-    "Nothing",
-    "Order",
-    "Scalar",
-    "Select",
-    "Star",
-    "Subquery",
-    "Table",
-    "Union",
-    "nodes_of",
-    "reads_several",
-    "set_of",
-    "union_of",
-    "values_of",
-    "with_nodes",
-    "within",
-]
-
 MOST_VALUES: Final = 200  # rows of VALUES
 Scalar = None | bool | int | float | Decimal | str | datetime.date | datetime.datetime
 
@@ -89,20 +64,12 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """Several SELECTs, one below the other: rows of people, or answers.
-
-    Attributes
-    ----------
-    parts : tuple of Select
-    grouped_by : tuple of tuple of int, or None
-        Of GROUPING SETS: for each part the groups that it has, out of ``groups``.
-    groups : tuple of frozenset of str
-        Of GROUPING SETS: the names of each group, in lower case.
-    """
+    """Several SELECTs, one below the other: rows of people, or answers."""
 
     parts: tuple[Select, ...]
+    # of GROUPING SETS: for each part the groups that it has, out of ``groups``
     grouped_by: tuple[tuple[int, ...], ...] | None = None
-    groups: tuple[frozenset[str], ...] = ()
+    groups: tuple[frozenset[str], ...] = ()  # of GROUPING SETS: the names of each group, in lower case
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +159,7 @@ def union_of(
 
 
 def values_of(rows: Sequence[Sequence[Node]], first: int, letters: str) -> Select:
-    """VALUES as a SELECT over its rows, with columns such as ``col0``.
-
-    Raises
-    ------
-    ParameterError
-        If there are too many rows, or some are longer than others.
-    """
+    """VALUES as a SELECT over its rows, with columns such as ``col0``."""
     if len(rows) > MOST_VALUES or len({len(row) for row in rows}) > 1:
         raise ParameterError(f"VALUES has up to {MOST_VALUES} rows, all of one length: pass a longer table in public=.")
     parts = (Select(tuple((node, f"{letters}{at}") for at, node in enumerate(row, first)), Nothing()) for row in rows)
@@ -208,19 +169,9 @@ def values_of(rows: Sequence[Sequence[Node]], first: int, letters: str) -> Selec
 def set_of(how: str, parts: Sequence[Select], **rest: Any) -> Select:
     """INTERSECT or EXCEPT of ids as a SELECT DISTINCT of the first part's, with IN or NOT IN the others.
 
-    Parameters
-    ----------
-    how : str
-        ``"INTERSECT"`` or ``"EXCEPT"``.
-    parts : sequence of Select
-        Each with one column.
-    rest
-        ORDER BY, LIMIT and OFFSET, as `Select` has them.
-
-    Raises
-    ------
-    ParameterError
-        If a part has several columns, or the first one's has no name.
+    ``how``: ``"INTERSECT"`` or ``"EXCEPT"``.
+    ``parts``: each with one column.
+    ``rest``: ORDER BY, LIMIT and OFFSET, as `Select` has them.
     """
     (item, alias), *others = parts[0].items
     label = alias or (item.name if isinstance(item, Column) else "")

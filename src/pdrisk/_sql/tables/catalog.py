@@ -20,8 +20,6 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["VIEW", "Catalog", "CatalogEntry", "entry_names", "found_entry", "named_tables", "no_table"]
-
 _IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\s.,"(]+)'
 VIEW = re.compile(
     rf"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?{_IDENTIFIER}(?:\.{_IDENTIFIER})*"
@@ -63,22 +61,12 @@ class CatalogEntry:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Catalog of a connection, as one statement found it.
+    """Catalog of a connection, as one statement found it."""
 
-    Attributes
-    ----------
-    entries : list of CatalogEntry
-        Its tables and views, these without their definitions.
-    database : str
-        The current one.
-    search_path : str
-    transaction : str or None
-        Number of the transaction that it was read in; None where the current database is not DuckDB's own.
-    """
-
-    entries: list[CatalogEntry]
-    database: str
+    entries: list[CatalogEntry]  # its tables and views, these without their definitions
+    database: str  # the current one
     search_path: str
+    # number of the transaction that it was read in; None where the current database is not DuckDB's own
     transaction: str | None
 
     @classmethod

@@ -24,74 +24,32 @@ from pdrisk.engines.sql.servers.postgres_engine import READ_ONLY
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = [
-    "ConstrainedTable",
-    "Constraint",
-    "duckdb_constraints",
-    "plain_name",
-    "postgres_constraints",
-    "tables_in_duckdb",
-    "tables_in_postgres",
-]
-
 
 class Constraint(NamedTuple):
-    """Constraint of a table.
+    """Constraint of a table."""
 
-    Attributes
-    ----------
-    kind : str
-        "CHECK", "PRIMARY KEY", "UNIQUE", "FOREIGN KEY" or "NOT NULL".
-    text : str
-        Of a CHECK, its condition in SQL.
-    is_enforced : bool
-        Whether it holds for all rows.
-    columns : sequence of str
-    referenced : str
-        The table of a FOREIGN KEY, as SQL names it.
-    referenced_columns : sequence of str
-    """
-
-    kind: str
-    text: str
-    is_enforced: bool
+    kind: str  # "CHECK", "PRIMARY KEY", "UNIQUE", "FOREIGN KEY" or "NOT NULL"
+    text: str  # of a CHECK, its condition in SQL
+    is_enforced: bool  # whether it holds for all rows
     columns: Sequence[str]
-    referenced: str
+    referenced: str  # the table of a FOREIGN KEY, as SQL names it
     referenced_columns: Sequence[str]
 
 
 @dataclass(frozen=True)
 class ConstrainedTable:
-    """Table with its constraints, by the name that a Dataset has for it.
-
-    Attributes
-    ----------
-    name : str
-    columns : mapping of str to CatalogType
-    constraints : sequence of Constraint
-    conditions : mapping of str to Node or None
-        Those of the CHECKs, by their text; None for what is not understood.
-    sql : str
-        Its name before those of its columns.
-    is_view : bool
-    """
+    """Table with its constraints, by the name that a Dataset has for it."""
 
     name: str
     columns: Mapping[str, CatalogType]
     constraints: Sequence[Constraint]
-    conditions: Mapping[str, Node | None]
-    sql: str
+    conditions: Mapping[str, Node | None]  # those of the CHECKs, by their text; None for what is not understood
+    sql: str  # its name before those of its columns
     is_view: bool = False
 
 
 def tables_in_duckdb(connection: DuckDBPyConnection, names: Sequence[str] | None) -> Iterator[ConstrainedTable]:
-    """Tables of a connection to DuckDB: these, or all of the current database and temporary ones.
-
-    Raises
-    ------
-    ParameterError
-        If one is not there.
-    """
+    """Tables of a connection to DuckDB: these, or all of the current database and temporary ones."""
     found = named_tables(connection) if names is None else [(name, _looked_up(connection, name)) for name in names]
     types, constraints = (_by_table(asked(connection, sql, [])) for sql in (_COLUMNS, _CONSTRAINTS))
     ((collation,),) = asked(connection, _COLLATION, [])
@@ -141,13 +99,7 @@ def _looked_up(connection: DuckDBPyConnection, name: str) -> CatalogEntry:
 
 
 def tables_in_postgres(server: Any, names: Sequence[str] | None) -> Iterator[ConstrainedTable]:
-    """Tables of a PostgreSQL server: these, or all that this role may read; partitions stand for none of their own.
-
-    Raises
-    ------
-    ParameterError, ColumnTypeError
-        If one is not there, or the server cannot be asked.
-    """
+    """Tables of a PostgreSQL server: these, or all that this role may read; partitions stand for none of their own."""
     with one_connection(server) as connection:
         if names is None:
             visible = dict(catalog_rows(connection, _VISIBLE, settings=READ_ONLY))

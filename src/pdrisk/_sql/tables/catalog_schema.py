@@ -29,8 +29,6 @@ from pdrisk._tables.postgres_table import server_of
 from pdrisk.engines.sql.servers.spark_engine import is_spark_session
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["CatalogSchema", "schema_from"]
-
 WIDTH = 110
 
 
@@ -58,13 +56,7 @@ class CatalogSchema:
     links: dict[str, list[tuple[Any, str, Any]]] = field(default_factory=dict)
 
     def __getitem__(self, table: str) -> dict[str, Any]:
-        """Options of a Dataset of one table, as in ``pdrisk.Dataset((con, "people"), **s["people"])``.
-
-        Raises
-        ------
-        ParameterError
-            If the catalog was not asked about this table.
-        """
+        """Options of a Dataset of one table, as in ``pdrisk.Dataset((con, "people"), **s["people"])``."""
         if table not in self.bounds:
             raise ParameterError(
                 f"no table {shown(table)} was read from the catalog; there are: {', '.join(self.bounds) or 'none'}."

@@ -21,8 +21,6 @@ from pdrisk._model.plain import are_dates, stamp_of
 from pdrisk._sql.syntax.pieces import INTEGERS, LARGEST
 from pdrisk._sql.syntax.tree import Scalar
 
-__all__ = ["AllowedValues", "CatalogType", "allowed_values"]
-
 Number = int | float | Decimal
 #: Types that keep the values and the order of all others.
 KEEPING: Final = {NUMBER: "DOUBLE", TEXT: "VARCHAR", DATE: "TIMESTAMP", TIME: "TIMESTAMP"}
@@ -31,20 +29,11 @@ FEW: Final = 2**53  # a float holds every whole number up to here
 
 @dataclass(frozen=True, slots=True)
 class CatalogType:
-    """Type of a column: a kind of `pdrisk._model.expressions.kinds`, "" for one that is not declared.
-
-    Attributes
-    ----------
-    kind : str
-    is_whole : bool
-        Whether it has whole numbers or days only.
-    labels : tuple of str or None
-        Of an ENUM.
-    """
+    """Type of a column: a kind of `pdrisk._model.expressions.kinds`, "" for one that is not declared."""
 
     kind: str
-    is_whole: bool = False
-    labels: tuple[str, ...] | None = None
+    is_whole: bool = False  # whether it has whole numbers or days only
+    labels: tuple[str, ...] | None = None  # of an ENUM
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +74,7 @@ ByColumn = dict[str, AllowedValues]
 def allowed_values(node: Node, columns: Mapping[str, CatalogType]) -> ByColumn | None:
     """What a condition allows, by column; None if it may say anything else.
 
-    Parameters
-    ----------
-    node : Node
-    columns : mapping of str to CatalogType
-        Those of the table, by their names in a condition.
+    ``columns``: those of the table, by their names in a condition.
     """
     match node:
         case Operation("and", parts):

@@ -12,18 +12,10 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["connected", "plain_text"]
-
 
 @contextmanager
 def connected(con: Any) -> Iterator[DuckDBPyConnection | None]:
-    """DuckDB's own connection, open in the block; an engine lends one of its pool.
-
-    Raises
-    ------
-    ColumnTypeError
-        If it is no connection to DuckDB.
-    """
+    """DuckDB's own connection, open in the block; an engine lends one of its pool."""
     if not _is_of_sqlalchemy(con):
         yield _checked(con)
         return
@@ -70,13 +62,7 @@ def _held(con: Any) -> DuckDBPyConnection:
 
 
 def plain_text(query: Any, params: object) -> tuple[Any, object]:
-    """A statement of SQLAlchemy as text with its parameters in their order; every other query as it is.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If parameters are no dict, or not those of the statement.
-    """
+    """A statement of SQLAlchemy as text with its parameters in their order; every other query as it is."""
     if not _is_of_sqlalchemy(query):
         return query, params
     from sqlalchemy.engine.default import DefaultDialect

@@ -26,8 +26,6 @@ from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.engines.sql.summary.reading import Columns
 from pdrisk.errors import ParameterError
 
-__all__ = ["compiled", "ends", "is_of_server", "most_alike", "over_nobody", "public_rows", "read_by"]
-
 MOST_PUBLIC_ROWS: Final = 1_000_000  # that are read before anything is paid
 EPOCH: Final = datetime(1970, 1, 1)
 
@@ -40,16 +38,7 @@ def is_of_server(source: Source) -> bool:
 def compiled(source: Source, read: Sequence[Node] | None = None) -> tuple[SQLTable, RowSQL]:
     """The source as one table of its engine, and its columns.
 
-    Parameters
-    ----------
-    source : Source
-    read : sequence of Node, optional
-        What is read of it; by default, everything.
-
-    Raises
-    ------
-    ParameterError, ColumnTypeError
-        If the engine could not compute it with the meaning that it has on DuckDB.
+    ``read``: what is read of it; by default, everything.
     """
     relation, stored = source.relation if read is None else pruned(source.relation, read), source.stored
     if not is_of_server(source):
@@ -120,13 +109,7 @@ def _read(public: Source, table: SQLTable, sql: str) -> Columns:
 
 
 def public_rows(public: Source) -> pd.DataFrame:
-    """All rows of a public table, as objects; NULL is None.
-
-    Raises
-    ------
-    ParameterError
-        If there are more than a million, or they cannot be read.
-    """
+    """All rows of a public table, as objects; NULL is None."""
     nodes = [Column(name) for name in public.columns]
     table, rows = compiled(public, nodes)
     values = list(map(rows.value, nodes))

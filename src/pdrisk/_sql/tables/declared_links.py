@@ -11,37 +11,21 @@ from pdrisk._relations.owners import OwnerKey
 from pdrisk._sql.syntax.pieces import lowered
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["UNIQUE", "DeclaredLink", "Links", "checked_links", "last_name", "owner_keys"]
-
 UNIQUE = "unique"
 EXAMPLE = 'links={"lineitem": ("l_orderkey", "orders", "o_orderkey")}'
 
 
 class DeclaredLink(NamedTuple):
-    """Link from a table to another.
+    """Link from a table to another."""
 
-    Attributes
-    ----------
-    columns : tuple of str
-        Of the table that has the link.
-    parent : str
-        The table that it leads to.
-    key : tuple of str
-        Columns of that table.
-    is_unique : bool
-        Whether no two of its rows have the same key, by the owner's word.
-    decides : bool
-        Whether a row belongs to the person of the row that it leads to: so does the first link of a table without ids.
-    to_people : bool
-        Whether somebody is in the rows of that table, as far as ``person=`` and ``links=`` say.
-    """
-
-    columns: tuple[str, ...]
-    parent: str
-    key: tuple[str, ...]
-    is_unique: bool
+    columns: tuple[str, ...]  # of the table that has the link
+    parent: str  # the table that it leads to
+    key: tuple[str, ...]  # columns of that table
+    is_unique: bool  # whether no two of its rows have the same key, by the owner's word
+    # whether a row belongs to the person of the row that it leads to: so does the first link of a table without
+    # ids
     decides: bool = False
-    to_people: bool = True
+    to_people: bool = True  # whether somebody is in the rows of that table, as far as ``person=`` and ``links=`` say
 
     def owner_key(self, *, is_link: bool) -> OwnerKey:
         """The columns of either table, which equal values in the other's lead to one person by."""
@@ -58,17 +42,8 @@ Links = Mapping[str, tuple[DeclaredLink, ...]]  # by the name of a table in lowe
 def checked_links(links: object, person: object) -> Links:
     """Links of a call or of a Dataset.
 
-    Parameters
-    ----------
-    links : object
-        As the caller passes them.
-    person : object
-        The column of ids, or a dict by table.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If they are not understood, or lead in a circle or to no people.
+    ``links``: as the caller passes them.
+    ``person``: the column of ids, or a dict by table.
     """
     if links is None:
         return {}

@@ -13,8 +13,6 @@ from pdrisk._model.declared.declarations import Declaration, Declarations
 from pdrisk._pandas.requests.declared import ATTRIBUTE, declarations_of
 from pdrisk._sql.syntax.pieces import lowered
 
-__all__ = ["declared_for", "declared_in_file", "folded"]
-
 
 def folded(entries: Iterable[Declaration]) -> tuple[Declaration, ...]:
     """Declarations for labels in lower case, as DuckDB compares them."""

@@ -19,24 +19,13 @@ from pdrisk.engines.numpy.frame import column_values
 
 DeclaredKinds = Callable[[pd.DataFrame], Mapping[Hashable, str | None]]
 
-__all__ = ["Plain", "plain_frame", "single_columns"]
-
 
 class Plain(NamedTuple):
-    """A frame for DuckDB.
-
-    Attributes
-    ----------
-    frame : DataFrame, or another frame that DuckDB reads
-    untyped : tuple of int
-        Places of the columns of Python objects that it holds as text.
-    whole : tuple of int
-        Places of the whole numbers that one missing value would make floats.
-    """
+    """A frame for DuckDB."""
 
     frame: Any
-    untyped: tuple[int, ...] = ()
-    whole: tuple[int, ...] = ()
+    untyped: tuple[int, ...] = ()  # places of the columns of Python objects that it holds as text
+    whole: tuple[int, ...] = ()  # places of the whole numbers that one missing value would make floats
 
 
 def plain_frame(frame: Any, declared_kinds: DeclaredKinds | None = None) -> Plain:

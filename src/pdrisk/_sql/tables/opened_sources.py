@@ -26,8 +26,6 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["of_file", "of_frame"]
-
 UNREAD = "pdrisk_column"  # of a frame, tried alone
 
 

@@ -25,16 +25,6 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = [
-    "as_meant",
-    "as_remembered",
-    "meanings_in_arrow",
-    "meanings_in_files",
-    "metadata",
-    "whole_in_arrow",
-    "whole_in_files",
-]
-
 _MEANT = {  # what DuckDB sees, what it is, as the name of a type, and how it is read
     "duration[s]": ("BIGINT", "INTERVAL", 'system.main.to_microseconds(TRY(system.main."*"({}, 1000000)))'),
     "duration[ms]": ("BIGINT", "INTERVAL", 'system.main.to_microseconds(TRY(system.main."*"({}, 1000)))'),
@@ -87,13 +77,7 @@ def meanings_in_files(
     said: Mapping[str, Mapping[str, bytes]],
     columns: Mapping[str, str],
 ) -> dict[str, str]:
-    """Meanings of columns in any of the files; "" where files do not agree.
-
-    Raises
-    ------
-    ParameterError
-        If a file with whole numbers has an Arrow schema, and pyarrow is missing or cannot read it.
-    """
+    """Meanings of columns in any of the files; "" where files do not agree."""
     if _STORED.isdisjoint(columns.values()):
         return {}
     files = [_by_name(_in_schema(words["ARROW:schema"])) for words in said.values() if "ARROW:schema" in words]

@@ -31,8 +31,6 @@ from pdrisk.engines.sql.servers.spark_engine import SparkFrame, is_spark_session
 from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.errors import ParameterError
 
-__all__ = ["Remote", "SourcesElsewhere", "of_connection", "of_dataset"]
-
 INTEGERS: Final = {1: "TINYINT", 2: "SMALLINT", 4: "INTEGER", 8: "BIGINT"}
 
 
@@ -41,31 +39,17 @@ Remote = PostgresTable | SparkFrame  # a table of another engine, as it was give
 
 @dataclass(kw_only=True)
 class SourcesElsewhere(Sources):
-    """Sources of another engine that one call may read.
-
-    Attributes
-    ----------
-    language : Language
-    found : callable
-        Gives a table by the names of a query.
-    by_path : bool
-        Whether a name in other capitals is one of another table.
-    snapshot : callable or None
-        Opens what all reading sees one state of the data in, where the engine has that.
-    constraints : callable or None
-        Gives the constraints of a table by the names of a query, where the engine has some.
-    held : ExitStack
-        What is open until all is read.
-    met : dict of str to bool
-        Whether a table that was read before is public, by what the engine calls it.
-    """
+    """Sources of another engine that one call may read."""
 
     language: Language
-    found: Callable[[tuple[str, ...]], SQLTable]
-    by_path: bool = True
+    found: Callable[[tuple[str, ...]], SQLTable]  # gives a table by the names of a query
+    by_path: bool = True  # whether a name in other capitals is one of another table
+    # Opens what all reading sees one state of the data in, where the engine has that
     snapshot: Callable[[], AbstractContextManager[Any]] | None = None
+    # gives the constraints of a table by the names of a query, where the engine has some
     constraints: Callable[[tuple[str, ...]], list[Constraint]] | None = None
-    held: ExitStack = field(default_factory=ExitStack)
+    held: ExitStack = field(default_factory=ExitStack)  # what is open until all is read
+    # whether a table that was read before is public, by what the engine calls it
     met: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -100,13 +84,7 @@ class SourcesElsewhere(Sources):
             self.found(tuple(name.split(".")))
 
     def at(self, path: tuple[str, ...]) -> Source:
-        """The table that a query names.
-
-        Raises
-        ------
-        ParameterError
-            If it is not there, is public by one name and not by another, or has columns that SQL does not tell apart.
-        """
+        """The table that a query names."""
         table, public = self.found(path), self.is_of_nobody(path)
         if self.met.setdefault(table.source, public) != public:
             raise ParameterError(
@@ -133,13 +111,7 @@ class SourcesElsewhere(Sources):
 def of_dataset(
     tables: Mapping[str, Remote], declared: Mapping[str, Declarations], public: frozenset[str], *, lasting: bool
 ) -> SourcesElsewhere:
-    """Sources of the queries of a Dataset; ``lasting`` ones connect anew for each reading.
-
-    Raises
-    ------
-    ParameterError
-        If its tables are those of several engines or connections.
-    """
+    """Sources of the queries of a Dataset; ``lasting`` ones connect anew for each reading."""
     known = {lowered(name): table for name, table in tables.items()}
     first, *others = known.values()
     if not all(_is_with(first, other) for other in others):
@@ -197,13 +169,7 @@ def _is_with(one: Remote, other: Remote) -> bool:
 
 
 def of_connection(con: Any, named: Mapping[str, Any], schema: object, public: frozenset[str]) -> Sources | None:
-    """Sources of the server that a connection leads to; None if pdrisk does not know it.
-
-    Raises
-    ------
-    ParameterError
-        If frames are passed as well.
-    """
+    """Sources of the server that a connection leads to; None if pdrisk does not know it."""
     server = server_of(con)
     if server is None and not is_spark_session(con):
         return None

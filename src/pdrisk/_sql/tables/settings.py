@@ -21,8 +21,6 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Settings", "pin"]
-
 FILES = frozenset({"read_parquet", "parquet_scan"})
 REPLACEABLE = {*FUNCTIONS, *AGGREGATES, *FILES} - {name for name in AGGREGATES if name.startswith("dp_")}
 VARIADIC = frozenset({"+", "concat", "greatest", "least"})
@@ -179,11 +177,7 @@ def _refusal(name: str, value: str, why: str) -> ParameterError:
 def pin(cursor: DuckDBPyConnection, *, is_own: bool) -> None:
     """Pin the meaning of a statement, whatever the settings are.
 
-    Parameters
-    ----------
-    cursor : DuckDBPyConnection
-    is_own : bool
-        Whether it is pdrisk's, so that it can be set; else what differs is refused.
+    ``is_own``: whether it is pdrisk's, so that it can be set; else what differs is refused.
     """
     import duckdb
 

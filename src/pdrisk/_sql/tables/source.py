@@ -30,75 +30,36 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Source"]
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table, file or frame, and the connection that can read it.
+    """A table, file or frame, and the connection that can read it."""
 
-    Attributes
-    ----------
-    sql : str
-        As it stands in FROM; "" of what is made of others.
-    columns : mapping of str to str
-        SQL types by column name.
-    declared : Declarations
-        By the names of the columns; ``folded``: in lower case, since a schema is written for a table.
-    name : str
-        For people.
-    frame : DataFrame or None
-        The pandas frame, if it is one.
-    place : callable or None
-        Tells where it lies and with which settings it is read; None if it does not outlive the process.
-    untyped : frozenset of str
-        Columns of Python objects that are read as text.
-    whole : frozenset of str
-        Columns of whole numbers that pandas would make floats for one missing value: they are computed as floats.
-    zone : str
-        Whose clock times with a zone are read by.
-    is_table : bool
-        Whether it is a table of a database, whose types no record changes.
-    rows : int
-        How many it has, or nearly; 0 where nobody knows. Decides the speed of what is read only.
-    stated : mapping of str to Universe
-        The bounds that the call passes, by lower-case name.
-    asked_as : str
-        The name that a Dataset has for it.
-    public : bool
-        Whether nobody is in it, by the caller's word.
-    below : frozenset of str
-        In lower case, the columns of the tables that it is written out of.
-    called : mapping of str to str
-        What columns are called there, by their names here.
-    tables : mapping of str to Origin
-        Where the tables are that it is written out of, as they stand in FROM.
-    made : Relation or None
-        What it is written out of; None of a stored table.
-    held : mapping of SQLTable
-        The stored tables that it is made of, or itself if another engine than DuckDB has it.
-    """
-
-    sql: str
-    columns: Mapping[str, str]
+    sql: str  # as it stands in FROM; "" of what is made of others
+    columns: Mapping[str, str]  # SQL types by column name
     connection: DuckDBPyConnection
+    # by the names of the columns; ``folded``: in lower case, since a schema is written for a table
     declared: Declarations = field(default_factory=Declarations)
     folded: bool = False
-    name: str = ""
-    frame: pd.DataFrame | None = None
+    name: str = ""  # for people
+    frame: pd.DataFrame | None = None  # the pandas frame, if it is one
+    # tells where it lies and with which settings it is read; None if it does not outlive the process
     place: Callable[[], str | None] | None = None
-    untyped: frozenset[str] = frozenset()
+    untyped: frozenset[str] = frozenset()  # columns of Python objects that are read as text
+    # columns of whole numbers that pandas would make floats for one missing value: they are computed as floats
     whole: frozenset[str] = frozenset()
-    zone: str = "UTC"
-    is_table: bool = False
-    rows: int = 0
-    stated: Mapping[str, Universe] = field(default_factory=dict)
-    asked_as: str = ""
-    public: bool = False
-    below: frozenset[str] = frozenset()
-    called: Mapping[str, str] = field(default_factory=dict)
+    zone: str = "UTC"  # whose clock times with a zone are read by
+    is_table: bool = False  # whether it is a table of a database, whose types no record changes
+    rows: int = 0  # How many it has, or nearly; 0 where nobody knows. Decides the speed of what is read only.
+    stated: Mapping[str, Universe] = field(default_factory=dict)  # the bounds that the call passes, by lower-case name
+    asked_as: str = ""  # the name that a Dataset has for it
+    public: bool = False  # whether nobody is in it, by the caller's word
+    below: frozenset[str] = frozenset()  # in lower case, the columns of the tables that it is written out of
+    called: Mapping[str, str] = field(default_factory=dict)  # what columns are called there, by their names here
+    # where the tables are that it is written out of, as they stand in FROM
     tables: Mapping[str, Origin] = field(default_factory=dict)
-    made: Relation | None = None
+    made: Relation | None = None  # what it is written out of; None of a stored table
+    # the stored tables that it is made of, or itself if another engine than DuckDB has it
     held: Mapping[str, SQLTable] = field(default_factory=dict)
 
     @property
@@ -151,13 +112,7 @@ class Source:
         return list(dtype.categories) if isinstance(dtype, pd.CategoricalDtype) else None
 
     def missing(self, names: Iterable[str]) -> dict[str, tuple[Hashable, ...]]:
-        """Missing codes of columns.
-
-        Raises
-        ------
-        ColumnTypeError
-            If a code is of another kind than its column.
-        """
+        """Missing codes of columns."""
         if not self.declared.speak_of_codes:
             return {}
         found = {name: codes for name in names if (codes := self.known(name).missing)}

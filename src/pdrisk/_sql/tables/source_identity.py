@@ -10,8 +10,6 @@ from pdrisk.engines.sql.servers.duckdb_engine import asked
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["file_place", "table_place"]
-
 
 def file_place(connection: DuckDBPyConnection, path: str | tuple[str, ...]) -> str | None:
     """Place of files: paths, sizes and times, with the settings they are read with; None for patterns and URLs."""

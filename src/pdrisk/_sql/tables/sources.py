@@ -41,72 +41,40 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Sources"]
-
 FRAME = "frame_of_this_call"
 
 
 @dataclass
 class Sources:
-    """Sources that one call may read: the caller's connection, and tables passed by keyword.
-
-    Attributes
-    ----------
-    tables : mapping of str to tuple of str, or None
-        The tables of the connection that may be read, by the names that the query has for them; None: all of them.
-    declared : mapping of str to Declarations
-        What is declared for a source, in the place of what it says itself.
-    stated : mapping of str to Universe
-        The bounds that the call passes, by lower-case name.
-    public : frozenset of str
-        The names of tables that nobody is in, by the caller's word.
-    owner_of : callable or None
-        Whose rows a table holds, of one that links lead from by the ids that they lead to; None where nobody said who
-        a person is.
-    several : bool
-        Whether the query reads several tables, for which it needs one connection.
-    frames : dict of str to Source
-        Those that this connection reads.
-    known : set of str
-        Functions that no macro of the connection stands in for.
-    ctes : mapping of str to Cte
-        SELECTs that every query finds under a name, as if it began WITH them.
-    selects : sequence of Select
-        The whole text and its scalar subqueries, as they were read last.
-    links : mapping of str to tuple of DeclaredLink
-        What leads from tables to people.
-    relations : dict
-        Relations of FROM that were judged before, with what they were read from.
-    judged_for : object
-        The people and bounds that were asked for then.
-    free : callable or None
-        Gives headings with kinds, and rows, of a SELECT that no person is in; None where nothing may be read yet.
-    is_in_one_state : bool
-        Whether all is read as it was at one moment.
-    by_declarations : bool
-        Whether a ledger pays, so that no value tells of what kind Python objects are.
-    """
+    """Sources that one call may read: the caller's connection, and tables passed by keyword."""
 
     connection: DuckDBPyConnection | None
     named: Mapping[str, Any]
     schema: object = None
+    # the tables of the connection that may be read, by the names that the query has for them; None: all of them
     tables: Mapping[str, tuple[str, ...]] | None = None
+    # what is declared for a source, in the place of what it says itself
     declared: Mapping[str, Declarations] = field(default_factory=dict)
-    stated: Mapping[str, Universe] = field(default_factory=dict)
-    public: frozenset[str] = frozenset()
+    stated: Mapping[str, Universe] = field(default_factory=dict)  # the bounds that the call passes, by lower-case name
+    public: frozenset[str] = frozenset()  # the names of tables that nobody is in, by the caller's word
+    # whose rows a table holds, of one that links lead from by the ids that they lead to; None where nobody said
+    # who a person is
     owner_of: Callable[..., Owners] | None = None
-    several: bool = False
+    several: bool = False  # whether the query reads several tables, for which it needs one connection
     opened: list[DuckDBPyConnection] = field(default_factory=list)
-    frames: dict[str, Source] = field(default_factory=dict)
-    known: set[str] = field(default_factory=set)
+    frames: dict[str, Source] = field(default_factory=dict)  # those that this connection reads
+    known: set[str] = field(default_factory=set)  # functions that no macro of the connection stands in for
+    # SELECTs that every query finds under a name, as if it began WITH them
     ctes: Mapping[str, Cte] = field(default_factory=dict)
-    selects: Sequence[Select] = ()
-    by_declarations: bool = False
-    links: Links = field(default_factory=dict)
+    selects: Sequence[Select] = ()  # the whole text and its scalar subqueries, as they were read last
+    by_declarations: bool = False  # whether a ledger pays, so that no value tells of what kind Python objects are
+    links: Links = field(default_factory=dict)  # what leads from tables to people
+    # relations of FROM that were judged before, with what they were read from
     relations: dict[tuple[Any, ...], tuple[object, Any]] = field(default_factory=dict)
-    judged_for: object = None
+    judged_for: object = None  # the people and bounds that were asked for then
+    # gives headings with kinds, and rows, of a SELECT that no person is in; None where nothing may be read yet
     free: Callable[[Select], tuple[Sequence[tuple[str, str]], pd.DataFrame]] | None = None
-    is_in_one_state: bool = False
+    is_in_one_state: bool = False  # whether all is read as it was at one moment
 
     def __post_init__(self) -> None:
         self.named = {lowered(name): _checked(name, value) for name, value in self.named.items()}
@@ -175,13 +143,7 @@ class Sources:
             connection.close()
 
     def owners(self, source: Source) -> Owners:
-        """Owners of a table's rows.
-
-        Raises
-        ------
-        ParameterError, UnknownColumnError
-            If it is not public and nobody said who a person is, or it has no such columns.
-        """
+        """Owners of a table's rows."""
         if source.public:
             if (people := source.declared.people) is not None and people.columns:
                 raise ParameterError(

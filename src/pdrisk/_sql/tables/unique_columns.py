@@ -7,8 +7,6 @@ from pdrisk._sql.tables.catalog_constraints import Constraint, duckdb_constraint
 from pdrisk._sql.tables.server_sources import SourcesElsewhere
 from pdrisk._sql.tables.sources import Sources
 
-__all__ = ["is_unique"]
-
 
 def is_unique(sources: Sources, path: tuple[str, ...], columns: tuple[str, ...]) -> bool:
     """Whether an enforced PRIMARY KEY or UNIQUE of a stored table lets no two rows have these columns alike."""

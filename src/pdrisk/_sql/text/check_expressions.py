@@ -11,8 +11,6 @@ from pdrisk._sql.text.sqlglot_functions import Expression
 from pdrisk._sql.text.sqlglot_parse import StatementsOfSqlglot, parsed_as
 from pdrisk.errors import ParameterError
 
-__all__ = ["duckdb_condition", "postgres_condition"]
-
 STATEMENT: Final = "SELECT count(*) FROM t WHERE "
 KEEPING: Final = ("TEXT", "VARCHAR", "DECIMAL", "DOUBLE")  # types of arrays whose elements stay what they are
 
@@ -26,13 +24,7 @@ def duckdb_condition(text: str) -> Node | None:
 
 
 def postgres_condition(text: str) -> Node | None:
-    """The condition in a CHECK of PostgreSQL, by sqlglot; None for what is not understood.
-
-    Raises
-    ------
-    ParameterError
-        If sqlglot is missing.
-    """
+    """The condition in a CHECK of PostgreSQL, by sqlglot; None for what is not understood."""
     try:
         import sqlglot  # noqa: F401
     except ImportError as error:

@@ -12,8 +12,6 @@ from pdrisk._sql.syntax.pieces import written_constant
 from pdrisk._sql.syntax.tree import MOST_VALUES, Nothing, Select, Star, Subquery, values_of
 from pdrisk.errors import ParameterError
 
-__all__ = ["is_day", "series_in_from", "with_series"]
-
 SERIES: Final = ("range", "generate_series")
 TYPES: Final = ("DATE", "TIMESTAMP", "INTERVAL", "INTEGER", "BIGINT", "DOUBLE")
 #: Of which DuckDB makes INTERVAL 1 DAY.
@@ -21,13 +19,7 @@ FUNCTIONS: Final = ("trunc", "to_years", "to_months", "to_weeks", "to_days", "to
 
 
 def series_in_from(call: Node, alias: str, columns: tuple[str, ...]) -> Subquery | None:
-    """A series in FROM as a subquery; None of what is no series of constants.
-
-    Raises
-    ------
-    ParameterError
-        If it is too long, or DuckDB knows no such series.
-    """
+    """A series in FROM as a subquery; None of what is no series of constants."""
     if not isinstance(call, Call) or call.name not in SERIES:
         return None
     arguments = [_written(argument) for argument in call.arguments]

@@ -14,8 +14,6 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["computed", "described", "typed_nothing", "types"]
-
 _COMPUTED = (NUMBER, TRUTH, DATE, TIME, ZONED, INTERVAL)  # an ENUM would bring its labels along
 
 
@@ -44,16 +42,7 @@ def _is_computed(sql_type: str) -> bool:
 def described(sql: str, has_parameters: bool = False) -> list[tuple[str, str]]:
     """Names and types of a statement's result.
 
-    Parameters
-    ----------
-    sql : str
-    has_parameters : bool
-        Whether values of parameters are in it, which DuckDB could quote.
-
-    Raises
-    ------
-    ParameterError
-        If it cannot compute it, with DuckDB's words unless they could quote a parameter.
+    ``has_parameters``: whether values of parameters are in it, which DuckDB could quote.
     """
     rows: list[tuple[str, str]] = _tried(lambda bench: bench.execute(f"DESCRIBE {sql}").fetchall(), has_parameters)
     return rows

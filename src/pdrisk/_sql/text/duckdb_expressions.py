@@ -21,8 +21,6 @@ from pdrisk._sql.syntax.refusals import REFUSED, refuse
 from pdrisk._sql.syntax.tree import Order, Star
 from pdrisk._sql.text.parameters import Parameters
 
-__all__ = ["ExpressionsOfDuckDB"]
-
 COMPARISONS = {
     "COMPARE_EQUAL": "==", "COMPARE_NOTEQUAL": "!=", "COMPARE_LESSTHAN": "<", "COMPARE_LESSTHANOREQUALTO": "<=",
     "COMPARE_GREATERTHAN": ">", "COMPARE_GREATERTHANOREQUALTO": ">=",

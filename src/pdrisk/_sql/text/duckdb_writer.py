@@ -31,8 +31,6 @@ from pdrisk._sql.syntax.tree import (
 )
 from pdrisk._sql.text.names_in_select import Copies, Ctes, Level, columns_of, is_a_cte, renamed, tables_in, unsure
 
-__all__ = ["Written", "written_for_duckdb"]
-
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -60,36 +58,18 @@ HIDDEN: Final = _names("rowid ctid oid tableoid xmin xmax cmin cmax _metadata")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Text of DuckDB.
-
-    Attributes
-    ----------
-    sql : str
-    named : set of str
-        The columns that it names, in lower case.
-    whole : set of str
-        The names of copies of which it reads all columns.
-    """
+    """Text of DuckDB."""
 
     sql: str
-    named: set[str]
-    whole: set[str]
+    named: set[str]  # the columns that it names, in lower case
+    whole: set[str]  # the names of copies of which it reads all columns
 
 
 def written_for_duckdb(select: Select, copies: Copies) -> Written:
     """The SELECT as DuckDB's text.
 
-    Parameters
-    ----------
-    select : Select
-        As `StatementsOfNobody` reads it.
-    copies : callable
-        Gives the copy of a table by its path.
-
-    Raises
-    ------
-    ParameterError
-        If DuckDB could take it otherwise.
+    ``select``: as `StatementsOfNobody` reads it.
+    ``copies``: gives the copy of a table by its path.
     """
     writer = _Writer(copies)
     return Written(writer.select(select, {}, (), is_whole=True), writer.named, writer.whole)

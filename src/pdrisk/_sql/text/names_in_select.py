@@ -11,23 +11,13 @@ from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.syntax.tree import Beside, File, From, Join, Select, Star, Subquery, Table, Union
 from pdrisk.errors import ParameterError
 
-__all__ = ["Copies", "Copy", "Ctes", "Level", "columns_of", "is_a_cte", "renamed", "tables_in", "unsure"]
-
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Copy of a table in a database of DuckDB.
+    """Copy of a table in a database of DuckDB."""
 
-    Attributes
-    ----------
-    name : str
-        Its name there, written out.
-    columns : mapping of str to str
-        Types by name.
-    """
-
-    name: str
-    columns: Mapping[str, str]
+    name: str  # its name there, written out
+    columns: Mapping[str, str]  # types by name
 
 
 Columns = Mapping[str, str]  # by name in lower case, their types as far as they are known, else ""
@@ -37,16 +27,9 @@ Copies = Callable[[tuple[str, ...]], Copy]
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Names that one SELECT knows.
+    """Names that one SELECT knows."""
 
-    Attributes
-    ----------
-    tables : tuple of (str, mapping)
-        The names of what stands in FROM, with the columns of each.
-    aliases : mapping of str to Node
-    """
-
-    tables: tuple[tuple[str, Columns], ...]
+    tables: tuple[tuple[str, Columns], ...]  # the names of what stands in FROM, with the columns of each
     aliases: Mapping[str, Node]
 
     @property

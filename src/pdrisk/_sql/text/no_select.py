@@ -7,8 +7,6 @@ import re
 from pdrisk._sql.syntax import private_database as workspace
 from pdrisk.errors import ParameterError
 
-__all__ = ["DEPTH", "no_select", "too_deep"]
-
 ONE_SELECT = "pdrisk.sql answers one SELECT, nothing else"
 TABLES = "make tables and views on the connection itself, and ask them here"
 CHANGES = "change data on the connection itself, and ask here"
@@ -31,11 +29,7 @@ DEPTH = "expression depth"  # in the words of DuckDB, which advise to raise it
 def no_select(text: str, message: str = "") -> ParameterError:
     """The error for a text that is not one SELECT: the name of the statement, and what to write instead.
 
-    Parameters
-    ----------
-    text : str
-    message : str
-        Why DuckDB makes no tree of it.
+    ``message``: why DuckDB makes no tree of it.
     """
     kinds = workspace.statements(text)
     if DEPTH in message:

@@ -11,8 +11,6 @@ from pdrisk._sql.syntax.literals import literal
 from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["Parameters"]
-
 MOST = 100_000  # parameters by name
 
 

@@ -37,26 +37,15 @@ from pdrisk._sql.text.scalars import Scalars, ScalarsRead
 from pdrisk._sql.text.where_parts import members_apart
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["parsed"]
-
 PLAIN = "WITHOUT_ORDINALITY"
 
 
 def parsed(text: str, parameters: object = None, scalars: Scalars | None = None) -> Select:
     """The SELECT in ``text``, with the values of its parameters and scalar subqueries.
 
-    Parameters
-    ----------
-    text : str
-    parameters : sequence or mapping, optional
-        Values for ``?`` (a list) or ``$name`` (a dict).
-    scalars : Scalars, optional
-        The values of scalar subqueries that are known; it gets them as they are written. Without it they are refused.
-
-    Raises
-    ------
-    ParameterError
-        If it is no single SELECT, or holds what pdrisk does not understand.
+    ``parameters``: values for ``?`` (a list) or ``$name`` (a dict).
+    ``scalars``: The values of scalar subqueries that are known; it gets them as they are written. Without it they
+        are refused.
     """
     if not isinstance(text, str):
         raise ColumnTypeError(f"a query is text, not {type(text).__name__}.")

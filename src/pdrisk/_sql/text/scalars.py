@@ -13,8 +13,6 @@ from pdrisk._sql.syntax.refusals import correlated
 from pdrisk._sql.syntax.tree import Cte, Join, Scalar, Select, Star, Table, nodes_of, within
 from pdrisk._sql.text.parameters import Parameters
 
-__all__ = ["Around", "Rows", "Scalars", "ScalarsRead", "Subqueries", "standing_alone"]
-
 Rows = tuple[tuple[Scalar, ...], ...]
 Around = Sequence[Mapping[str, Cte]]  # CTEs of the SELECTs around, the outermost first
 
@@ -34,44 +32,25 @@ class Subqueries(Protocol):
 
 @dataclass
 class Scalars:
-    """Subqueries of a text that are answered first, each once, inner ones first.
+    """Subqueries of a text that are answered first, each once, inner ones first."""
 
-    Attributes
-    ----------
-    values : list
-        Of the first ones: what each came to. Those after them stand for 1 in the tree.
-    selects : list of Select
-    columns : list of int
-        For each of them how many columns of its rows are needed; 0 where it is one value.
-    subqueries : Subqueries or None
-        Without it, each is as it is written.
-    """
-
+    # Of the first ones: what each came to. Those after them stand for 1 in the tree.
     values: list[Scalar | Rows] = field(default_factory=list)
     selects: list[Select] = field(default_factory=list)
+    # for each of them how many columns of its rows are needed; 0 where it is one value
     columns: list[int] = field(default_factory=list)
-    subqueries: Subqueries | None = None
+    subqueries: Subqueries | None = None  # without it, each is as it is written
 
 
 @dataclass
 class ScalarsRead:
-    """Subqueries of a text that is being read.
+    """Subqueries of a text that is being read."""
 
-    Attributes
-    ----------
-    known : Scalars or None
-        Their values as far as they are known; without it there may be none.
-    asked : list of (Select, int)
-        Those met so far, with the number of columns of their rows that are needed.
-    around : list of dict
-        The CTEs of the SELECTs that are being read.
-    open : dict of str to (Select, str)
-        By the column that stands for it: subqueries that read a column of the SELECT around them, and that column.
-    """
-
-    known: Scalars | None
+    known: Scalars | None  # their values as far as they are known; without it there may be none
+    # those met so far, with the number of columns of their rows that are needed
     asked: list[tuple[Select, int]] = field(default_factory=list)
-    around: list[dict[str, Cte]] = field(default_factory=list)
+    around: list[dict[str, Cte]] = field(default_factory=list)  # the CTEs of the SELECTs that are being read
+    # by the column that stands for it: subqueries that read a column of the SELECT around them, and that column
     open: dict[str, tuple[Select, str]] = field(default_factory=dict)
     _opened: int = 0
 

@@ -9,8 +9,6 @@ from pdrisk._sql.syntax.pieces import lowered
 from pdrisk._sql.text.sqlglot_names import ARITHMETIC, OF_ONE
 from pdrisk.errors import ParameterError
 
-__all__ = ["fractional_names", "is_fractional"]
-
 ALWAYS: Final = {
     "Avg", "Median", "Extract", "Corr", "CovarPop", "CovarSamp", "RegrSlope", "Sqrt", "WithinGroup",
     *(name for name in OF_ONE if name.startswith(("Std", "Var"))),
@@ -28,11 +26,7 @@ Types = Callable[[tuple[str, ...]], Mapping[str, str]]
 def is_fractional(node: Any, names: Collection[str] = ()) -> bool:
     """Whether an operand of a division is, by its type, no whole number.
 
-    Parameters
-    ----------
-    node : Expression
-    names : collection of str
-        Columns of which this is known, in lower case.
+    ``names``: columns of which this is known, in lower case.
     """
 
     def of(part: Any) -> bool:
@@ -63,14 +57,9 @@ def is_fractional(node: Any, names: Collection[str] = ()) -> bool:
 def fractional_names(root: Any, types: Types, name_of: Callable[[Any], str]) -> frozenset[str]:
     """Names of columns that hold no whole numbers wherever a statement uses them, in lower case.
 
-    Parameters
-    ----------
-    root : Expression
-        The whole statement.
-    types : callable
-        Gives the types of a table's columns by its path; fails of what is none.
-    name_of : callable
-        Name of a table as its engine keeps it.
+    ``root``: the whole statement.
+    ``types``: gives the types of a table's columns by its path; fails of what is none.
+    ``name_of``: name of a table as its engine keeps it.
     """
     from sqlglot import expressions
 

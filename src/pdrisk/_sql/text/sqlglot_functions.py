@@ -23,8 +23,6 @@ from pdrisk._sql.text.sqlglot_names import (
 )
 from pdrisk.errors import ParameterError
 
-__all__ = ["Expression", "FunctionsOfSqlglot", "call"]
-
 Expression = Any  # a node of sqlglot, which is imported where a query is read
 FORMAT: Final = re.compile(r"(%[YmdHMj]|[-/:. ])+")
 EVERY_MONTH: Final = 28  # days; DuckDB goes on from a day that was cut to the end of a month

@@ -2,25 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "ADVICE",
-    "ARITHMETIC",
-    "COMPARISONS",
-    "ENDS",
-    "OF_NUMBERS",
-    "OF_ONE",
-    "OF_PLACES",
-    "OF_ROWS",
-    "OF_TEXT",
-    "OF_TIMES",
-    "OF_TWO",
-    "OF_TWO_NUMBERS",
-    "PARTS",
-    "PERCENTILES",
-    "QUANTILES",
-    "TYPES",
-]
-
 COMPARISONS = {"EQ": "==", "NEQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/"}
 OF_ONE = {

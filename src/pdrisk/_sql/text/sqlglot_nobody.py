@@ -9,8 +9,6 @@ from pdrisk._sql.syntax.tree import Membership, Select, Subquery
 from pdrisk._sql.text.sqlglot_expressions import Expression
 from pdrisk._sql.text.sqlglot_parse import StatementsOfSqlglot
 
-__all__ = ["StatementsOfNobody"]
-
 
 class StatementsOfNobody(StatementsOfSqlglot):
     """Reader of statements whose subqueries stay where they are written, as nodes.

@@ -40,8 +40,6 @@ from pdrisk._sql.text.sqlglot_names import ADVICE
 from pdrisk._sql.text.where_parts import members_apart
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["StatementsOfSqlglot", "parsed_as"]
-
 LONGEST: Final = 1_000_000  # characters
 MOST_SETS: Final = 4096  # GROUPING SETS, as PostgreSQL has them of CUBE
 KNOWN_JOINS: Final = ("", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI")
@@ -57,23 +55,10 @@ def parsed_as(
 ) -> Select:
     """The SELECT in a text of this language, with its parameters, as `parse.parsed` does.
 
-    Parameters
-    ----------
-    text : str
-    language : Language
-    parameters : sequence or mapping, optional
-        Values for parameters by place or by name, as the language writes them.
-    scalars : Scalars, optional
-        The values of scalar subqueries that are known. Without it they are refused.
-    statements_of : type, optional
-        A reader that knows more than what queries may say.
-    types : callable, optional
-        Gives the types of a table's columns by its path.
-
-    Raises
-    ------
-    ParameterError
-        If it is no single SELECT, or holds what pdrisk does not understand, or sqlglot is missing.
+    ``parameters``: values for parameters by place or by name, as the language writes them.
+    ``scalars``: The values of scalar subqueries that are known. Without it they are refused.
+    ``statements_of``: a reader that knows more than what queries may say.
+    ``types``: gives the types of a table's columns by its path.
     """
     if not isinstance(text, str):
         raise ColumnTypeError(f"a query is text, not {type(text).__name__}.")

@@ -8,8 +8,6 @@ from typing import TypeVar
 from pdrisk._model.expressions.nodes import Node, Operation
 from pdrisk._sql.syntax.tree import Membership
 
-__all__ = ["members_apart"]
-
 Item = TypeVar("Item")
 
 
@@ -21,14 +19,9 @@ def members_apart(
 ) -> tuple[Node | None, tuple[Membership, ...]]:
     """Condition of WHERE without its memberships, and these.
 
-    Parameters
-    ----------
-    item
-        The condition, as a parser has it.
-    parts : callable
-        What an AND joins, or what stands in brackets; nothing of any other item.
-    membership, node : callable
-        An item as a membership, None if it is none, or as a condition.
+    ``item``: the condition, as a parser has it.
+    ``parts``: what an AND joins, or what stands in brackets; nothing of any other item.
+    ``membership, node``: an item as a membership, None if it is none, or as a condition.
     """
     found, waiting = list[Item](), [item]
     while waiting:

@@ -39,8 +39,6 @@ from pdrisk._sql.together.subqueries_by_key import (
 )
 from pdrisk.errors import UnknownColumnError
 
-__all__ = ["SettledSubqueries"]
-
 COUNT: Final = Call("count_star", ())
 
 

@@ -21,8 +21,6 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["NewTable", "destination_of", "without_create"]
-
 NAME: Final = r'(?:"(?:[^"]|"")+"|\w+)'
 CREATE: Final = re.compile(
     rf"{GAP}*CREATE{GAP}+(?P<replace>OR{GAP}+REPLACE{GAP}+)?(?P<temporary>TEMP(?:ORARY)?{GAP}+)?TABLE{GAP}+"
@@ -41,13 +39,7 @@ FROM pg_catalog.pg_class AS c WHERE c.oid = pg_catalog.to_regclass(%s)
 
 
 def without_create(query: Any) -> tuple[Any, NewTable | None]:
-    """The SELECT of a CREATE TABLE AS, and the table it is written to; any other query as it is.
-
-    Raises
-    ------
-    ParameterError
-        For IF NOT EXISTS.
-    """
+    """The SELECT of a CREATE TABLE AS, and the table it is written to; any other query as it is."""
     found = CREATE.match(query) if isinstance(query, str) else None
     if found is None:
         return query, None
@@ -165,17 +157,10 @@ def destination_of(con: object, sources: Sources) -> Destination | None:
 
 @dataclass(frozen=True)
 class NewTable:
-    """A table that an answer is written to.
+    """A table that an answer is written to."""
 
-    Attributes
-    ----------
-    name : str
-        As it is written, with its schema.
-    replaces, temporary : bool
-        Whether OR REPLACE and TEMP are written.
-    """
-
-    name: str
+    name: str  # as it is written, with its schema
+    # `replaces`, `temporary`: whether OR REPLACE and TEMP are written
     replaces: bool
     temporary: bool
 
@@ -193,14 +178,7 @@ class NewTable:
         )
 
     def check(self, place: Destination | None, curator: object) -> None:
-        """See that the table can be made, before anything is paid; nothing of it stays.
-
-        Raises
-        ------
-        ParameterError
-            If it cannot, would replace a table that pdrisk did not write, there is no connection to write to, or
-            curators' numbers would be written.
-        """
+        """See that the table can be made, before anything is paid; nothing of it stays."""
         if curator is True:
             raise ParameterError("a table is for all who read it: ask with curator=True without CREATE TABLE.")
         if place is None:

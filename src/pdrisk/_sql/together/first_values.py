@@ -17,8 +17,6 @@ from pdrisk._sql.text.scalars import Rows
 from pdrisk._sql.together.stacked import GroupedTables, PublicRows, Stacked, Statement, shown
 from pdrisk.errors import ParameterError
 
-__all__ = ["check_first", "first_value", "placeholder"]
-
 MOST_KEYS: Final = 100_000  # of IN
 MOST_BRANCHES: Final = 1000  # of keys with a value for each, among which every record looks for its own
 #: For each kind a value of it; the number is one that 32 bits would round, as most do.
@@ -28,13 +26,7 @@ SOMETHING: Final[dict[str, Scalar]] = {
 
 
 def first_value(statement: Statement, answer: pd.DataFrame, columns: int) -> Scalar | Rows:
-    """What a subquery came to: one value, None if it has no row; or its rows, of so many columns.
-
-    Raises
-    ------
-    ParameterError
-        If there are several rows where one value is needed.
-    """
+    """What a subquery came to: one value, None if it has no row; or its rows, of so many columns."""
     kinds = [kind for _, kind in shown(statement)]
     if columns:
         values = ([_plain(value, kind) for value in answer.iloc[:, at]] for at, kind in enumerate(kinds))

@@ -17,8 +17,6 @@ from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.syntax.headings import unique
 from pdrisk._sql.together.stacked import Statement
 
-__all__ = ["is_made_of_several", "merged", "of_nobody"]
-
 
 def of_nobody(answer: pd.DataFrame) -> pd.DataFrame:
     """An answer that is made of public tables alone, marked as such."""
@@ -29,15 +27,9 @@ def of_nobody(answer: pd.DataFrame) -> pd.DataFrame:
 def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, own: Answer | None = None) -> pd.DataFrame:
     """The answer with a description of all its parts.
 
-    Parameters
-    ----------
-    answer : DataFrame
-    inner : sequence of Answer
-        What was answered before.
-    delta : Fraction
-        Of all together.
-    own : Answer, optional
-        Of the last query, whose columns the answer has; without it they are the answer's own.
+    ``inner``: what was answered before.
+    ``delta``: of all together.
+    ``own``: of the last query, whose columns the answer has; without it they are the answer's own.
     """
     every = [*inner, *([] if own is None else [own])]
     numbers: list[int] = []

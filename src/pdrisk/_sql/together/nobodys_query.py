@@ -36,8 +36,6 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["rows_of_nobody"]
-
 #: Types whose values numpy's arrays hold exactly; others go as text.
 PLAIN: Final = {
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT",
@@ -66,18 +64,8 @@ def rows_of_nobody(query: object, params: object, sources: Sources, *, runs: boo
     people, macros or Python's variables. So nothing that it calls or names can reach people, and no part of it has to
     be understood.
 
-    Parameters
-    ----------
-    query, params : object
-        As they were passed.
-    sources : Sources
-    runs : bool
-        Otherwise it is only looked at, for a preview, and the answer is empty.
-
-    Raises
-    ------
-    ParameterError
-        If DuckDB fails at it, or a setting or macro of the connection gives it another meaning.
+    ``query, params``: as they were passed.
+    ``runs``: otherwise it is only looked at, for a preview, and the answer is empty.
     """
     if not sources.public or not isinstance(query, str):
         return None

@@ -30,8 +30,6 @@ from pdrisk._sql.together.selected import has_selected
 from pdrisk._sql.together.stacked import UNCUT, columns_of
 from pdrisk.engines.sql.summary.reading import TableReading
 
-__all__ = ["answer_table"]
-
 WHOLE: Final = {"TINYINT": np.int8, "SMALLINT": np.int16, "INTEGER": np.int32, "BIGINT": np.int64}
 KEY: Final = re.compile(r"k\d+")  # of the noisy table
 

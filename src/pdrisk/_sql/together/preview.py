@@ -26,8 +26,6 @@ from pdrisk._sql.select.judged_query import Judged
 from pdrisk._sql.together.stacked import Statement, queries
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["checked_size", "previewed", "without_explain"]
-
 GAP: Final = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
 EXPLAIN: Final = re.compile(rf"{GAP}*EXPLAIN(?={GAP}|\()", re.IGNORECASE | re.DOTALL)
 OPTIONS: Final = re.compile(rf"{GAP}*(?:ANALY[ZS]E\b|\()", re.IGNORECASE | re.DOTALL)
@@ -39,13 +37,7 @@ ONE_EACH: Final = "one record per person"
 
 
 def without_explain(query: object) -> tuple[object, bool]:
-    """The query without a leading EXPLAIN, and whether it had one.
-
-    Raises
-    ------
-    ParameterError
-        For EXPLAIN ANALYZE, which would run it, and for options in parentheses.
-    """
+    """The query without a leading EXPLAIN, and whether it had one."""
     found = EXPLAIN.match(query) if isinstance(query, str) else None
     if found is None or not isinstance(query, str):
         return query, False
@@ -59,13 +51,7 @@ def without_explain(query: object) -> tuple[object, bool]:
 
 
 def checked_size(n: object, *, explains: bool) -> int | None:
-    """The number of records that noise is told for; None where it is not given.
-
-    Raises
-    ------
-    ColumnTypeError, ParameterError
-        If it is no whole number from 1 on, or nothing is previewed.
-    """
+    """The number of records that noise is told for; None where it is not given."""
     if n is None:
         return None
     if not explains:
@@ -84,13 +70,8 @@ def previewed(statements: Sequence[Statement], ledger: object, size: int | None)
 
     A ledger records that they were previewed, and its owner's rules hold. Nothing is paid, and no engine is called.
 
-    Parameters
-    ----------
-    statements : sequence of Statement
-        Those of the scalar subqueries come first; to the others their values are not known.
-    ledger : Ledger or None
-    size : int or None
-        Number of records that each answer is about.
+    ``statements``: those of the scalar subqueries come first; to the others their values are not known.
+    ``size``: number of records that each answer is about.
     """
     found = [(query, at > 0) for at, statement in enumerate(statements) for query in queries(statement)]
     payer = ledger_for(ledger)

@@ -25,8 +25,6 @@ from pdrisk._sql.tables.sources import Sources
 from pdrisk._sql.together.several import Plan, planned
 from pdrisk.errors import ParameterError
 
-__all__ = ["planned_once", "text_of_question"]
-
 KEPT: Final = 256  # questions: of more, all are forgotten
 MOST_KEYS: Final = 100  # in a list of a question that is kept
 NOBODY_KNOWN: Final = PeopleAsked()
@@ -35,26 +33,12 @@ NOWHERE: Final[Any] = None  # in the place of a connection
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """Question that was judged, with what its judgement read of the connection.
+    """Question that was judged, with what its judgement read of the connection."""
 
-    Attributes
-    ----------
-    judged : Judged
-        Without the connection.
-    path : tuple of str
-        The table, as the text names it.
-    entry : CatalogEntry
-        What the name means; with 0 rows.
-    columns : tuple of (str, str)
-        Its columns with their types.
-    settings : mapping of str to str
-    functions : frozenset of str
-    """
-
-    judged: Judged
-    path: tuple[str, ...]
-    entry: CatalogEntry
-    columns: tuple[tuple[str, str], ...]
+    judged: Judged  # without the connection
+    path: tuple[str, ...]  # the table, as the text names it
+    entry: CatalogEntry  # what the name means; with 0 rows
+    columns: tuple[tuple[str, str], ...]  # its columns with their types
     settings: Mapping[str, str]
     functions: frozenset[str]
 

@@ -17,8 +17,6 @@ from pdrisk._sql.syntax.tree import Select, nodes_of, within
 from pdrisk._sql.together.stacked import GroupedTables, PublicRows, Stacked, Statement, columns_of
 from pdrisk.errors import DoubtfulReleaseWarning, NoisyReleaseWarning
 
-__all__ = ["has_selected", "sums_selected", "warn_of_equality", "warn_of_nobodys_groups", "warn_of_selected"]
-
 SUM: Final = re.compile(rf"(?:{'|'.join(sorted(SUMS))})\(")
 # What a group of nobody does not change, or only where it stands itself.
 ADDING: Final = ("SUM(", "ROW_NUMBER(", "RANK(", "DENSE_RANK(", "LAG(", "LEAD(")
@@ -52,12 +50,8 @@ def warn_of_nobodys_groups(statements: Sequence[Statement]) -> None:
 def warn_of_equality(selects: Sequence[Select], statements: Sequence[Statement]) -> None:
     """Warn, once, of an equality with a noisy number or date, which no record may have.
 
-    Parameters
-    ----------
-    selects : sequence of Select
-        The whole query and its subqueries, as they were read.
-    statements : sequence of Statement
-        Those of the subqueries, by their place, then that of the rest.
+    ``selects``: the whole query and its subqueries, as they were read.
+    ``statements``: those of the subqueries, by their place, then that of the rest.
     """
     nodes = (
         node for select in selects for inner in within(select) if isinstance(inner, Select) for node in nodes_of(inner)
@@ -138,13 +132,8 @@ def has_selected(statement: Statement) -> bool:
 def sums_selected(layers: Sequence[Layer], columns: Iterable[int], conditions: Sequence[str] = ()) -> bool:
     """Whether a SUM or AVG of noisy values is over rows, or groups, that noisy values decide.
 
-    Parameters
-    ----------
-    layers : sequence of Layer
-    columns : iterable of int
-        Numbers of the noisy columns ``v0``, ``v1``, ... of the innermost table.
-    conditions : sequence of str
-        Those that chose its rows.
+    ``columns``: Numbers of the noisy columns ``v0``, ``v1``, ... of the innermost table.
+    ``conditions``: those that chose its rows.
     """
     noisy = frozenset(f"{letter}{at}" for at in columns for letter in "vu")
     chosen, found = is_noisy(conditions, noisy), False

@@ -54,8 +54,6 @@ from pdrisk._sql.together.stacked import (
 )
 from pdrisk.errors import ParameterError, UnknownColumnError
 
-__all__ = ["Share", "planned"]
-
 
 class Share(NamedTuple):
     """Eps of a query or of several, and delta for private keys, as a caller writes them."""
@@ -72,31 +70,16 @@ Nest = Callable[[Select], Layered]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Plan of a text: its judged queries, and how to ask them.
+    """Plan of a text: its judged queries, and how to ask them."""
 
-    Attributes
-    ----------
-    read : callable
-        Reads the query, given the values of its scalar subqueries.
-    nest : callable
-        Gives the layers of a SELECT.
-    judge : callable
-        Takes a SELECT of one query, what the caller says of its keys, and what it may spend.
-    total : Share
-        What all may spend.
-    keys : object
-        As the caller passed them.
-    sources : Sources
-    statements : tuple of Statement
-        Those of the scalar subqueries, in the order in which they are asked, then that of the rest.
-    """
-
-    read: Callable[[Scalars], Select]
-    nest: Nest
+    read: Callable[[Scalars], Select]  # reads the query, given the values of its scalar subqueries
+    nest: Nest  # gives the layers of a SELECT
+    # takes a SELECT of one query, what the caller says of its keys, and what it may spend
     judge: Callable[[Select, object, Share], Judged]
-    total: Share
-    keys: object
+    total: Share  # what all may spend
+    keys: object  # as the caller passed them
     sources: Sources
+    # those of the scalar subqueries, in the order in which they are asked, then that of the rest
     statements: tuple[Statement, ...] = ()
 
     @property
@@ -170,11 +153,6 @@ def planned(
     """Plan of a query, judged with values such as 1 for those that only answers tell.
 
     How many queries share what may be spent is known once they have been judged with all of it.
-
-    Raises
-    ------
-    ParameterError
-        If anything is wrong with it.
     """
     plan = Plan(read, nest, judge, total, keys, sources)
     sources.free = partial(_free, sources=sources, known=[])
@@ -220,28 +198,14 @@ def _described(answer: pd.DataFrame) -> Answer:
 
 @dataclass(frozen=True)
 class StatementReader:
-    """How the SELECTs of a text are judged.
+    """How the SELECTs of a text are judged."""
 
-    Attributes
-    ----------
-    nest : callable
-        Gives the layers of a SELECT.
-    judge : callable
-        Takes a SELECT of one query, and what the caller says of its keys.
-    trial : callable
-        As ``judge``, of what may not be asked.
-    sources : Sources
-    known : list
-        Statements that are joined, each of which is asked once.
-    judged : list of (Select, keys, Judged)
-        Queries, each of which is asked once, wherever it stands in the text.
-    """
-
-    nest: Nest
-    judge: Judge
-    trial: Judge
+    nest: Nest  # gives the layers of a SELECT
+    judge: Judge  # takes a SELECT of one query, and what the caller says of its keys
+    trial: Judge  # as ``judge``, of what may not be asked
     sources: Sources
-    known: Known = field(default_factory=list)
+    known: Known = field(default_factory=list)  # statements that are joined, each of which is asked once
+    # queries, each of which is asked once, wherever it stands in the text
     judged: list[tuple[Select, object, Judged]] = field(default_factory=list)
 
     def known_query(self, select: Select, keys: object) -> Judged | None:
@@ -263,11 +227,6 @@ def statement_of(select: Select, reader: StatementReader, keys: object, *, is_pa
 
     ``is_part`` says that others use its numbers. The query below such a one is asked apart, since it may stand
     elsewhere in the text, too, as a CTE does that is named twice.
-
-    Raises
-    ------
-    ParameterError
-        If anything is wrong with one of them, or they do not fit together.
     """
     nest = reader.nest
     nested = nest(select)

@@ -27,8 +27,6 @@ from pdrisk._sql.together.stacked import (
 )
 from pdrisk.errors import ParameterError
 
-__all__ = ["Known", "Named", "SideBySide", "joined_tables"]
-
 BITS = 120  # of the number of a joined row, as a HUGEINT
 LEAST_BITS = 20  # of these for each table: a million rows
 Known = list[tuple[Select | Table, Statement]]  # statements of a text that are asked once, wherever they stand
@@ -47,39 +45,20 @@ class _Side:
 
 @dataclass
 class SideBySide:
-    """Reader of a join of noisy values.
-
-    Attributes
-    ----------
-    sources : Sources
-    ctes : mapping
-        The CTEs that the join sees.
-    statement : callable
-        Statement of a SELECT.
-    nest : callable
-        Layers of a SELECT.
-    known : list
-        The statements that are asked already: a CTE that is named twice has one answer.
-    """
+    """Reader of a join of noisy values."""
 
     sources: Sources
-    ctes: Ctes
-    statement: Callable[[Select], Statement]
-    nest: Callable[[Select], Layered]
-    known: Known
+    ctes: Ctes  # the CTEs that the join sees
+    statement: Callable[[Select], Statement]  # statement of a SELECT
+    nest: Callable[[Select], Layered]  # layers of a SELECT
+    known: Known  # the statements that are asked already: a CTE that is named twice has one answer
     parts: list[Statement] = field(default_factory=list)
     conditions: list[str] = field(default_factory=list)
     below: list[tuple[tuple[Layer, ...], tuple[int, ...]]] = field(default_factory=list)
     _number: int = 0
 
     def read(self, item: From) -> _Side:
-        """A table or a join in FROM.
-
-        Raises
-        ------
-        ParameterError
-            If something is wrong with it.
-        """
+        """A table or a join in FROM."""
         if not isinstance(item, Join):
             return self._leaf(item)
         left, right = self.read(item.left), self.read(item.right)

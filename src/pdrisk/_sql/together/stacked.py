@@ -19,58 +19,23 @@ from pdrisk._sql.syntax.pieces import TYPES, Expression
 from pdrisk._sql.syntax.ranges import hull
 from pdrisk.errors import ParameterError
 
-__all__ = [
-    "UNCUT",
-    "GroupedTables",
-    "JoinedParts",
-    "PublicRows",
-    "Stacked",
-    "Statement",
-    "check_public_rows",
-    "columns_of",
-    "joined_source",
-    "nothing",
-    "public_answer",
-    "put_together",
-    "queries",
-    "reads_public_rows",
-    "shown",
-    "stacked_column",
-]
-
 UNCUT: Final = "uncut"  # in attrs of a part of a query, its uncut numbers by the place of their column
 
 
 @dataclass(frozen=True, slots=True)
 class JoinedParts:
-    """Join of statements.
+    """Join of statements."""
 
-    Attributes
-    ----------
-    sql : str
-        Over the tables ``p0``, ``p1``, ..., one for each part.
-    conditions : tuple of str
-    below : tuple of (tuple of Layer, tuple of int)
-        For each table in FROM the SELECTs over a part, and the numbers of the part's noisy columns.
-    noisy : tuple of int
-        Numbers of the noisy columns.
-    """
-
-    sql: str
+    sql: str  # over the tables ``p0``, ``p1``, ..., one for each part
     conditions: tuple[str, ...]
+    # for each table in FROM the SELECTs over a part, and the numbers of the part's noisy columns
     below: tuple[tuple[tuple[Layer, ...], tuple[int, ...]], ...]
-    noisy: tuple[int, ...]
+    noisy: tuple[int, ...]  # numbers of the noisy columns
 
 
 @dataclass(frozen=True, slots=True)
 class PublicRows:
-    """Rows of a public table, which are read before anything is paid.
-
-    Attributes
-    ----------
-    items : tuple of (str, Expression)
-    rows : DataFrame
-    """
+    """Rows of a public table, which are read before anything is paid."""
 
     items: tuple[tuple[str, Expression], ...]
     rows: pd.DataFrame
@@ -78,21 +43,10 @@ class PublicRows:
 
 @dataclass(frozen=True, slots=True)
 class Stacked:
-    """Statements whose noisy rows are put together, one below the other or joined, with the SELECTs over them.
+    """Statements whose noisy rows are put together, one below the other or joined, with the SELECTs over them."""
 
-    Attributes
-    ----------
-    parts : tuple of Statement
-        None for a SELECT without FROM: one row.
-    kinds : tuple of str
-        Those of the columns that the parts give.
-    layers : tuple of Layer
-    has_parameters : bool
-    joined : JoinedParts or None
-    """
-
-    parts: tuple[Statement, ...]
-    kinds: tuple[str, ...]
+    parts: tuple[Statement, ...]  # None for a SELECT without FROM: one row
+    kinds: tuple[str, ...]  # those of the columns that the parts give
     layers: tuple[Layer, ...]
     has_parameters: bool
     joined: JoinedParts | None = None
@@ -113,20 +67,11 @@ class Stacked:
 
 @dataclass(frozen=True, slots=True)
 class GroupedTables:
-    """Several groupings asked as one query: the finest one, with the others as its margins.
-
-    Attributes
-    ----------
-    judged : Judged
-    groupings : tuple of sets of axes
-        In the order of their rows.
-    bits : tuple of tuple of int
-        For each grouping the values of GROUPING, which are the last columns.
-    """
+    """Several groupings asked as one query: the finest one, with the others as its margins."""
 
     judged: Judged
-    groupings: tuple[Axes, ...]
-    bits: tuple[tuple[int, ...], ...]
+    groupings: tuple[Axes, ...]  # in the order of their rows
+    bits: tuple[tuple[int, ...], ...]  # for each grouping the values of GROUPING, which are the last columns
 
     def rows(self, answer: pd.DataFrame) -> pd.DataFrame:
         """The answer to the query, which has its tables one behind the other, as the rows of the groupings."""

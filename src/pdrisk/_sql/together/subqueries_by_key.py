@@ -25,51 +25,19 @@ from pdrisk._sql.syntax.headings import heading, unique
 from pdrisk._sql.syntax.tree import From, Join, Select, Star, Subquery, with_nodes
 from pdrisk._sql.text.scalars import ScalarsRead
 
-__all__ = [
-    "ByKey",
-    "all_of",
-    "any_of",
-    "beside",
-    "by_equalities",
-    "by_row",
-    "columns_in",
-    "equality_around",
-    "labelled",
-    "looked_up",
-    "replaced",
-    "semi_joined",
-    "value_of",
-]
-
 AROUND: Final = "(around)"  # alias of public rows of the SELECT around, beside what a subquery reads
 
 
 @dataclass(frozen=True, slots=True)
 class ByKey:
-    """Scalar subquery as a SELECT with GROUP BY.
+    """Scalar subquery as a SELECT with GROUP BY."""
 
-    Attributes
-    ----------
-    select : Select
-        Its keys, then its value.
-    keys : tuple of Node
-        What they are equal to in the SELECT around it.
-    of_nobody : Node
-        Its value where no row fits.
-    absent : Node
-        What holds around it where no row can fit, so that it has no row.
-    is_exact : bool
-        Whether nothing in it is noisy, and it has rows only where something fits.
-    equal : str
-        How keys are compared.
-    """
-
-    select: Select
-    keys: tuple[Node, ...]
-    of_nobody: Node
-    absent: Node
-    is_exact: bool = False
-    equal: str = "=="
+    select: Select  # its keys, then its value
+    keys: tuple[Node, ...]  # what they are equal to in the SELECT around it
+    of_nobody: Node  # its value where no row fits
+    absent: Node  # what holds around it where no row can fit, so that it has no row
+    is_exact: bool = False  # whether nothing in it is noisy, and it has rows only where something fits
+    equal: str = "=="  # how keys are compared
 
 
 def by_equalities(inner: Select, pairs: Sequence[tuple[Node, Node] | None]) -> ByKey | None:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset
 
-__all__ = ["ColumnSource", "source_of"]
-
 Read = tuple[int, Sequence[Any]]  # how many rows there are, and the columns: Polars' series or Arrow's chunked arrays
 Result = TypeVar("Result")
 
@@ -65,13 +63,7 @@ class PolarsPlan:
 
     @property
     def columns(self) -> Sequence[tuple[str, ColumnType]]:
-        """Names and types of the columns by the plan.
-
-        Raises
-        ------
-        ParameterError
-            If Polars cannot tell them.
-        """
+        """Names and types of the columns by the plan."""
         import polars as pl
 
         failure = "PanicException"

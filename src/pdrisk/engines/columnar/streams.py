@@ -9,25 +9,13 @@ from typing import Any, Final
 from pdrisk._guard import guarded
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["streams_read"]
-
 STREAM: Final = "__arrow_c_stream__"  # Arrow's PyCapsule protocol
 #: Libraries whose frames are read in their own way, though they give streams, too.
 KNOWN: Final = ("pandas", "polars", "duckdb", "_duckdb", "pyspark")
 
 
 def streams_read(tables: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The tables, with each Arrow stream read to its end, since it can be read only once.
-
-    Raises
-    ------
-    ParameterError
-        If pyarrow is not installed.
-    ColumnTypeError
-        If a stream has no columns.
-    QueryFailedError
-        If reading fails; its text says nothing about the data.
-    """
+    """The tables, with each Arrow stream read to its end, since it can be read only once."""
     return {name: _read(table) if _is_stream(table) else table for name, table in tables.items()}
 
 

@@ -20,30 +20,18 @@ from pdrisk.engines.columnar.types import array_of
 from pdrisk.engines.numpy.frame import FrameEngine, FrameReading
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["ColumnEngine", "ColumnTable", "column_table"]
-
 WRITE = 'Write a query string, as in where="age > 40", or a Polars expression of columns and constants'
 
 
 @dataclass(frozen=True)
 class ColumnTable:
-    """Polars or Arrow frame, for a Dataset.
+    """Polars or Arrow frame, for a Dataset."""
 
-    Attributes
-    ----------
-    header : DataFrame
-        Its columns without a record, with what is declared for them. Their dtypes are those of the schema.
-    source : ColumnSource
-    places : tuple of int
-        Where the columns of the header stand in the source.
-    kept : DataFrame or None
-        By which a ledger knows the data, see `remembered`.
-    """
-
+    # Its columns without a record, with what is declared for them. Their dtypes are those of the schema.
     header: pd.DataFrame
     source: ColumnSource
-    places: tuple[int, ...]
-    kept: pd.DataFrame | None = None
+    places: tuple[int, ...]  # where the columns of the header stand in the source
+    kept: pd.DataFrame | None = None  # by which a ledger knows the data, see `remembered`
 
     def declared(self, known: Callable[[pd.DataFrame], pd.DataFrame]) -> ColumnTable:
         """The table with ``known`` applied to a copy of its header."""
@@ -72,13 +60,7 @@ class ColumnTable:
         return ColumnEngine(self, given, secret)
 
     def selecting(self, where: Any) -> Any:
-        """The ``where`` in a form that can be judged; a mask becomes one that fits the rows.
-
-        Raises
-        ------
-        ColumnTypeError, ParameterError
-            If it is a function, or a mask that does not fit.
-        """
+        """The ``where`` in a form that can be judged; a mask becomes one that fits the rows."""
         if where is None or isinstance(where, (str, EXPRESSION)) or is_of_polars(where, "Expr"):
             return where
         if callable(where) or type(where).__name__ == "Expression":
@@ -110,20 +92,11 @@ class ColumnTable:
 
 @dataclass(frozen=True, slots=True)
 class ColumnEngine:
-    """Engine of a Polars or Arrow frame: the columns that are read become a pandas frame.
-
-    Attributes
-    ----------
-    table : ColumnTable
-    given : mask or None
-        What decides beside the tree of a query's filter.
-    secret : callable
-        As of `FrameEngine`.
-    """
+    """Engine of a Polars or Arrow frame: the columns that are read become a pandas frame."""
 
     table: ColumnTable
-    given: Any
-    secret: Secret
+    given: Any  # what decides beside the tree of a query's filter
+    secret: Secret  # as of `FrameEngine`
 
     @property
     def origin(self) -> Origin:
@@ -150,13 +123,7 @@ class ColumnEngine:
 
 
 def column_table(data: object) -> ColumnTable | None:
-    """Table of a Polars or Arrow frame; None for anything else.
-
-    Raises
-    ------
-    ParameterError
-        If pyarrow is not installed.
-    """
+    """Table of a Polars or Arrow frame; None for anything else."""
     if type(data).__module__.partition(".")[0] == "polars" and find_spec("pyarrow") is None:
         raise ParameterError('a Polars frame is read by way of Arrow, which needs pyarrow: pip install "pdrisk[arrow]"')
     source = source_of(data)

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["ColumnType", "array_of", "of_arrow", "of_polars"]
-
 #: Types of Polars that Arrow has, too; Enum and wide integers are read in ways of their own.
 IN_ARROW = {
     *("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64", "Decimal"),
@@ -24,18 +22,10 @@ DIGITS = 39  # of a whole number of 128 bits
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """How a column is read.
+    """How a column is read."""
 
-    Attributes
-    ----------
-    name : str
-        Of its type, for people.
-    dtype : dtype of pandas, or None
-        None where nothing reads it.
-    """
-
-    name: str
-    dtype: Any
+    name: str  # of its type, for people
+    dtype: Any  # None where nothing reads it
 
 
 def of_arrow(held: pa.DataType) -> ColumnType:

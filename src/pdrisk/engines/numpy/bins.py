@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from pdrisk._core.summary import Bins, FloatArray, IntArray, Summary
 from pdrisk.engines.numpy.chunks import SIZE
 
-__all__ = ["LARGEST", "SIZES", "SMALLEST", "size_counts", "summary_of_bins"]
-
 # A record of size e, as a float64, has 2**(e-1) <= |x| < 2**e. What is smaller counts as 0, what is larger as of the
 # largest size.
 SMALLEST, LARGEST = -329, 332  # bounds made of them can be declared
@@ -23,11 +21,7 @@ _BIAS = 1022  # of the exponent in the bits of a float64, for this definition of
 def summary_of_bins(values: NDArray[np.generic], bins: Bins | None) -> Summary:
     """Summary of the number of records in each bin, with those moved into it; without bins, of each size.
 
-    Parameters
-    ----------
-    values : ndarray of bool, int or float, shape (N,)
-        NaN is missing.
-    bins : Bins, optional
+    ``values``: shape (N,). NaN is missing.
     """
     if bins is None:
         return Summary(size_counts(values))
@@ -45,16 +39,9 @@ def summary_of_bins(values: NDArray[np.generic], bins: Bins | None) -> Summary:
 def size_counts(values: NDArray[np.generic]) -> IntArray:
     """Number of records of each sign and size.
 
-    Parameters
-    ----------
-    values : ndarray of bool, int or float, shape (N,)
-        NaN is missing.
-
-    Returns
-    -------
-    ndarray of int64, shape (2 SIZES + 1,)
-        Negative ones from the largest size to the smallest, zeros, positive ones from the smallest to the largest.
-        One record is in one of them.
+    ``values``: shape (N,). NaN is missing.
+    Returns: shape (2 SIZES + 1,). Negative ones from the largest size to the smallest, zeros, positive ones from
+        the smallest to the largest. One record is in one of them.
     """
     counts = np.zeros(2 * SIZES + 1, dtype=np.int64)
     for records in _pieces(values):

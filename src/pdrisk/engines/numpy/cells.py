@@ -12,8 +12,6 @@ from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.chunks import clamped
 from pdrisk.engines.numpy.looks import Ranked
 
-__all__ = ["cells", "told_apart"]
-
 MOST_BINS = 2**22  # that are counted in an array; of more, or of few records, records are sorted
 BINS_OF_A_ROW = 4
 ROWS = 2**20  # counted at once
@@ -32,17 +30,10 @@ def cells(
 ) -> dict[str, Cells]:
     """The cells that are needed, by their name in `Summary`.
 
-    Parameters
-    ----------
-    values : ndarray of bool, int or float, shape (N,)
-    universe : Universe
-    needs : Needs
-    ranked : Ranked, optional
-        The records that are to be told apart; without, all are.
-    selected : ndarray of bool, shape (N,), optional
-    codes : ndarray of int32, shape (N,), optional
-        The group of each row; ``groups`` marks the rows of no group.
-    groups : int
+    ``values``: shape (N,)
+    ``ranked``: the records that are to be told apart; without, all are.
+    ``selected``: shape (N,)
+    ``codes``: shape (N,). The group of each row; ``groups`` marks the rows of no group.
     """
     if ranked is None:
         return {

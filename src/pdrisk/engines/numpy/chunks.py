@@ -11,32 +11,18 @@ from pdrisk._core.lattice import square_of_place
 from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._core.universe import Universe
 
-__all__ = ["SIZE", "Piece", "clamped", "squares_of_places"]
-
 # Pieces of 2**15 floats stay in the second-level cache: four times faster than pieces of 1e6. The error bound
 # in core.statistics counts on this size, and on LARGE of single.
 SIZE = 2**15
 
 
 class Piece(NamedTuple):
-    """Some of a column's records.
+    """Some of a column's records."""
 
-    Attributes
-    ----------
-    start : int
-        Position of the piece in the column.
-    records : ndarray of float64, shape (m,)
-        Valid until the next piece.
-    codes : ndarray of intp, shape (m,)
-        Their groups; empty without groups.
-    ends : (float, float) or None
-        The smallest and the largest of them, where that is known.
-    """
-
-    start: int
-    records: FloatArray
-    codes: NDArray[np.intp]
-    ends: tuple[float, float] | None = None
+    start: int  # position of the piece in the column
+    records: FloatArray  # valid until the next piece; shape (m,)
+    codes: NDArray[np.intp]  # their groups; empty without groups; shape (m,)
+    ends: tuple[float, float] | None = None  # the smallest and the largest of them, where that is known
 
 
 def clamped(
@@ -50,20 +36,13 @@ def clamped(
 ) -> Iterator[Piece]:
     """Yield the pieces of a column that hold a record, clamped and without missing values.
 
-    Parameters
-    ----------
-    values : ndarray of bool, int or float, shape (N,)
-        NaN is missing and left out; infinities are clamped like any other value.
-    universe : Universe
-    selected : ndarray of bool, shape (N,), optional
-        Which rows count.
-    codes : ndarray of int32, shape (N,), optional
-        The group of each row.
-    moved : ndarray of int64, shape (bins,), optional
-        To which the number of records moved to an end is added, by group; one bin without ``codes``. The records must
-        not be overwritten then: a piece of which none is moved or missing is the column's own memory.
-    size : int, optional
-        Rows of a piece, `SIZE` unless given.
+    ``values``: shape (N,). NaN is missing and left out; infinities are clamped like any other value.
+    ``selected``: shape (N,). Which rows count.
+    ``codes``: shape (N,). The group of each row.
+    ``moved``: shape (bins,). To which the number of records moved to an end is added, by group; one bin without
+        ``codes``. The records must not be overwritten then: a piece of which none is moved or missing is the
+        column's own memory.
+    ``size``: rows of a piece, `SIZE` unless given.
     """
     size = SIZE if size is None else size
     buffer = np.empty(min(size, len(values)))

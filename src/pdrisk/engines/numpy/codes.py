@@ -14,8 +14,6 @@ from pdrisk._model.rowwise.decide import equal_to_one_of
 from pdrisk._model.rowwise.families import dense
 from pdrisk.engines.numpy.chunks import SIZE
 
-__all__ = ["without_codes"]
-
 FEW = 16  # codes that are compared one by one
 
 

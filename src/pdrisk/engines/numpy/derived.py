@@ -14,8 +14,6 @@ from pdrisk._model.rowwise.families import dense
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.engines.numpy.selected import PIECE, truth_numbers
 
-__all__ = ["placeholder", "with_derived"]
-
 Values = pd.api.extensions.ExtensionArray | NDArray[np.float64]
 
 

@@ -9,22 +9,15 @@ from numpy.typing import NDArray
 from pdrisk._core.summary import Summary
 from pdrisk._model.rowwise.families import missing_of
 
-__all__ = ["distinct_values", "singles_of"]
-
 
 def distinct_values(
     series: pd.Series, selected: NDArray[np.bool_] | None, codes: NDArray[np.int32] | None, groups: int
 ) -> Summary:
     """Summary of the number of different values in each group, and of records alone with their value.
 
-    Parameters
-    ----------
-    series : Series
-        Of any kind; missing values are no values.
-    selected : ndarray of bool, shape (N,), optional
-    codes : ndarray of int32, shape (N,), optional
-        The group of each row, ``groups`` where it is in none.
-    groups : int
+    ``series``: of any kind; missing values are no values.
+    ``selected``: shape (N,)
+    ``codes``: shape (N,). The group of each row, ``groups`` where it is in none.
     """
     group, value, _ = _pairs(series, selected, codes, groups)
     pairs, sizes = np.unique(group * (value.max(initial=0) + 1) + value, return_counts=True)

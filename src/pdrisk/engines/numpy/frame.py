@@ -37,9 +37,6 @@ from pdrisk.engines.numpy.single import summary_of_one
 from pdrisk.engines.numpy.wave_records import change_records
 from pdrisk.errors import QueryFailedError
 
-__all__ = ["FrameEngine", "FrameReading", "Place", "column_values", "place_of", "present_rows"]
-
-
 ANYTHING: Final = Universe(-1e100, 1e100)
 Place = tuple[Hashable, RowwiseFilter | None, Hashable]  # what a line reads: a column or a condition, another column
 EVERYBODY: Final[Place] = (None, None, None)
@@ -47,24 +44,12 @@ EVERYBODY: Final[Place] = (None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class FrameReading(Reading):
-    """Reading of a frame.
+    """Reading of a frame."""
 
-    Attributes
-    ----------
-    groups : Index or None
-        Of the answer.
-    found : FrameRows
-        The rows that it is about.
-    query : Query
-        What they say it to.
-    stored : DataFrame
-        The frame that was read, without derived columns and with its missing codes.
-    """
-
-    groups: pd.Index | None
-    found: FrameRows
-    query: Query
-    stored: pd.DataFrame
+    groups: pd.Index | None  # of the answer
+    found: FrameRows  # the rows that it is about
+    query: Query  # what they say it to
+    stored: pd.DataFrame  # the frame that was read, without derived columns and with its missing codes
 
     @property
     def unlisted(self) -> int:
@@ -102,26 +87,13 @@ class FrameReading(Reading):
 
 @dataclass(frozen=True, slots=True)
 class FrameEngine:
-    """Engine of a pandas frame.
+    """Engine of a pandas frame."""
 
-    Attributes
-    ----------
-    frame : DataFrame
-        Something stands in the place of derived columns.
-    stored : DataFrame
-        The frame without them.
-    given : mask, callable or None
-        What decides beside the tree of a query's filter.
-    secret : callable
-        Gives the bytes that decide which rows count of a person who has too many.
-    looked_up : Series or None
-        The one column that is asked for, where it is at hand: looking it up takes pandas as long as its mean.
-    """
-
-    frame: pd.DataFrame
-    stored: pd.DataFrame
-    given: Any = None
-    secret: Secret = of_this_process
+    frame: pd.DataFrame  # something stands in the place of derived columns
+    stored: pd.DataFrame  # the frame without them
+    given: Any = None  # what decides beside the tree of a query's filter
+    secret: Secret = of_this_process  # gives the bytes that decide which rows count of a person who has too many
+    # the one column that is asked for, where it is at hand: looking it up takes pandas as long as its mean
     looked_up: pd.Series | None = None
 
     @property
@@ -208,31 +180,15 @@ class FrameEngine:
 
 @dataclass(frozen=True)
 class FrameRows:
-    """Rows of a frame that a query is about, and the records made of them.
+    """Rows of a frame that a query is about, and the records made of them."""
 
-    Attributes
-    ----------
-    frame : DataFrame
-        What was read: missing codes are missing there.
-    unit : Unit
-    secret : callable
-    selected : ndarray of bool or None
-        The rows that the filter keeps.
-    codes : ndarray of int32 or None
-        The group of each row, the number of groups where it is in none.
-    keys : sequence of tuple, or None
-        Their keys.
-    looked_up : Series or None
-        As in `FrameEngine`.
-    """
-
-    frame: pd.DataFrame
+    frame: pd.DataFrame  # what was read: missing codes are missing there
     unit: Unit
     secret: Secret
-    selected: NDArray[np.bool_] | None
-    codes: NDArray[np.int32] | None
-    keys: Sequence[Key] | None
-    looked_up: pd.Series | None = None
+    selected: NDArray[np.bool_] | None  # the rows that the filter keeps
+    codes: NDArray[np.int32] | None  # the group of each row, the number of groups where it is in none
+    keys: Sequence[Key] | None  # their keys
+    looked_up: pd.Series | None = None  # as in `FrameEngine`
 
     @property
     def groups(self) -> int:

@@ -12,8 +12,6 @@ from pdrisk._model.query import Query
 from pdrisk._model.unit import Secret
 from pdrisk.engines.numpy.frame import FrameEngine
 
-__all__ = ["FrameTable"]
-
 
 @dataclass(frozen=True, slots=True)
 class FrameTable:

@@ -15,8 +15,6 @@ from pdrisk.engines.numpy.chunks import SIZE, clamped, squares_of_places
 from pdrisk.engines.numpy.ranks import windows
 from pdrisk.engines.numpy.sizes import size_sums
 
-__all__ = ["summary_of_groups"]
-
 MANY_GROUPS = 2**14  # beyond, a fresh array of all groups for every piece costs more than scattered additions
 ROWS_IN_A_ROW = 2**17  # added up one by one before they join the total
 EXACT_ROWS = 2**22  # whose places, at most 2**30 each, are below 2**53 together
@@ -27,15 +25,9 @@ def summary_of_groups(
 ) -> Summary:
     """Summarise the non-missing, clamped values of each group.
 
-    Parameters
-    ----------
-    values : ndarray of bool, int or float, shape (N,)
-    codes : ndarray of int32, shape (N,)
-        The group of each row; ``groups`` marks the rows of no group.
-    groups : int
-        Number of groups G.
-    universe : Universe
-    needs : Needs
+    ``values``: shape (N,)
+    ``codes``: shape (N,). The group of each row; ``groups`` marks the rows of no group.
+    ``groups``: number of groups G.
     """
     bins = groups + 1
     step = Lattice.of_records(universe.magnitude).step

@@ -20,8 +20,6 @@ from pdrisk.engines.numpy.distinct import singles_of
 from pdrisk.engines.numpy.frame import FrameReading, place_of, present_rows
 from pdrisk.engines.numpy.person_records import Records
 
-__all__ = ["losses", "losses_of_line", "losses_of_people", "records_read"]
-
 
 def losses_of_line(
     reading: FrameReading,
@@ -31,14 +29,8 @@ def losses_of_line(
 ) -> FloatArray:
     """Privacy loss of each row's person by one line of the query; NaN for rows that are not used.
 
-    Parameters
-    ----------
-    reading : FrameReading
-    line : int
-    mechanism : Mechanism
-        Calibrated to what one record may lose.
-    then : callable
-        Changes each piece in place while it is in the processor's cache.
+    ``mechanism``: calibrated to what one record may lose.
+    ``then``: changes each piece in place while it is in the processor's cache.
     """
     records = records_read(reading, reading.query.lines[line], mechanism)
     if records.persons is not None:

@@ -14,8 +14,6 @@ from pdrisk._core.once import once
 from pdrisk._core.summary import FloatArray, IntArray, Ranks, window_start
 from pdrisk._core.universe import Universe
 
-__all__ = ["BandLook", "GroupedRows", "Ranked", "sorted_by_group", "span_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class GroupedRows:
@@ -31,23 +29,14 @@ class GroupedRows:
 
 @dataclass(frozen=True, eq=False)
 class BandLook:
-    """Records of G groups within a band for each.
+    """Records of G groups within a band for each."""
 
-    Attributes
-    ----------
-    wanted : Ranks or float
-        Ranks, or the quantile whose window is wanted.
-    n, below, m : ndarray of int64, shape (G,)
-        Number of records, of those below the band, and of those within.
-    ordered : ndarray of float64
-        Those within, by group and value.
-    """
-
-    wanted: Ranks | float
+    wanted: Ranks | float  # ranks, or the quantile whose window is wanted
+    # `n`, `below`, `m`: number of records, of those below the band, and of those within; shape (G,)
     n: IntArray
     below: IntArray
     m: IntArray
-    ordered: FloatArray
+    ordered: FloatArray  # those within, by group and value
 
     def span(self) -> tuple[IntArray, IntArray]:
         """First and last of the wanted ranks that exist, as in `span_of`."""
@@ -109,16 +98,10 @@ class Ranked:
     """Records of G groups whose ranks are known: the wanted ones of some looks, and the first and last of each group.
 
     Where the first or last record is none of those asked for, it may be another one on that side of them.
-
-    Attributes
-    ----------
-    looks : sequence of BandLook
-    n : ndarray of int64, shape (G,)
-    universe : Universe
     """
 
     looks: Sequence[BandLook]
-    n: IntArray
+    n: IntArray  # shape (G,)
     universe: Universe
 
     def cells(self, points: Points) -> Cells:

@@ -15,8 +15,6 @@ from pdrisk._core.summary import FloatArray, IntArray, Needs, Summary
 from pdrisk._core.universe import Rectangle, Universe
 from pdrisk.engines.numpy.chunks import SIZE
 
-__all__ = ["pairs_of", "summary_of_pairs"]
-
 FEW_GROUPS = 2**14  # of more, a fresh array for every piece costs more than scattered additions
 
 
@@ -40,16 +38,10 @@ def summary_of_pairs(
 ) -> Summary:
     """Summarise the selected records of each group that have a value in both columns.
 
-    Parameters
-    ----------
-    values, others : ndarray of bool, int or float, shape (N,)
-    universe : Rectangle
-    needs : Needs
-    selected : ndarray of bool, shape (N,), optional
-    codes : ndarray of int32, shape (N,), optional
-        The group of each row; ``groups`` marks the rows of no group.
-    groups : int
-        Number of groups G.
+    ``values, others``: shape (N,)
+    ``selected``: shape (N,)
+    ``codes``: shape (N,). The group of each row; ``groups`` marks the rows of no group.
+    ``groups``: number of groups G.
     """
     bins = groups + 1
     columns = (universe, universe.other)

@@ -20,54 +20,33 @@ from pdrisk._model.rowwise.families import missing_of
 from pdrisk._model.unit import Secret, Unit
 from pdrisk.engines.numpy.chunks import SIZE
 
-__all__ = ["Persons", "Records"]
-
 NOBODY = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records of one line: rows of the frame, or numbers made of each person's rows.
+    """Records of one line: rows of the frame, or numbers made of each person's rows."""
 
-    Attributes
-    ----------
-    values, others : ndarray, shape (R,), or None
-        Of its columns; None where rows are only counted.
-    selected : ndarray of bool, shape (R,), or None
-    codes : ndarray of int32, shape (R,), or None
-        Groups.
-    place : ndarray of int64, shape (N,), or None
-        Which record each row of the frame is part of, `NOBODY` if none; None where each row is its own.
-    persons : ndarray of int64, shape (R,), or None
-        Whose they are, where a person may have several.
-    offered : ndarray of int64, shape (G,), or None
-        How many there would be if every row counted; None where that is all of them.
-    """
-
+    # `values`, `others`: of its columns; None where rows are only counted; shape (R,)
     values: Any
     others: Any = None
-    selected: NDArray[np.bool_] | None = None
-    codes: NDArray[np.int32] | None = None
+    selected: NDArray[np.bool_] | None = None  # shape (R,)
+    codes: NDArray[np.int32] | None = None  # groups; shape (R,)
+    # which record each row of the frame is part of, `NOBODY` if none; None where each row is its own; shape
+    # (N,)
     place: NDArray[np.int64] | None = None
-    persons: NDArray[np.int64] | None = None
+    persons: NDArray[np.int64] | None = None  # whose they are, where a person may have several; shape (R,)
+    # how many there would be if every row counted; None where that is all of them; shape (G,)
     offered: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
 class Persons:
-    """People of a frame, by their id columns.
-
-    Attributes
-    ----------
-    frame : DataFrame
-    unit : Unit
-    secret : callable
-        Gives 16 bytes or more that decide, with a row's own content, which rows of a person count.
-    """
+    """People of a frame, by their id columns."""
 
     frame: pd.DataFrame
     unit: Unit
-    secret: Secret
+    secret: Secret  # gives 16 bytes or more that decide, with a row's own content, which rows of a person count
 
     @once
     def numbers(self) -> NDArray[np.int64]:
@@ -121,19 +100,13 @@ class Persons:
     ) -> Records:
         """Records of each person: from rows that are used, hold a value and are in a group.
 
-        Parameters
-        ----------
-        values : (ndarray or None, ndarray or None), each of shape (N,)
-            The numbers of one or two columns; NaN is missing.
-        universe : Universe or None
-            Of the statistic, where it has bounds.
-        used : ndarray of bool, shape (N,), or None
-        codes : ndarray of int32, shape (N,), or None
-            Groups, the number of keys where a row is in none.
-        keys : sequence of tuple, optional
-            The keys of the groups, by which groups of a person are chosen: what else occurs would move their numbers.
-        content : Series, optional
-            What is read of the rows where that is no number.
+        ``values``: shape (N,). The numbers of one or two columns; NaN is missing.
+        ``universe``: of the statistic, where it has bounds.
+        ``used``: shape (N,)
+        ``codes``: shape (N,). Groups, the number of keys where a row is in none.
+        ``keys``: the keys of the groups, by which groups of a person are chosen: what else occurs would move their
+            numbers.
+        ``content``: what is read of the rows where that is no number.
         """
         kept = self.numbers != NOBODY
         if used is not None:

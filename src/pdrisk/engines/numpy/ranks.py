@@ -20,8 +20,6 @@ from pdrisk.engines.numpy.chunks import clamped
 from pdrisk.engines.numpy.looks import BandLook, GroupedRows, Ranked, sorted_by_group
 from pdrisk.engines.numpy.small_groups import OrderedGroups
 
-__all__ = ["windows"]
-
 SAMPLE = 2**14  # records of one group; the band is then 4 standard deviations of its rank wide to each side: 3 %
 SAMPLE_OF_MANY = 2**10  # per group of many: 13 %
 WORTH_SAMPLING = 8  # times as many records as the sample
@@ -42,29 +40,14 @@ def windows(
 ) -> tuple[IntArray, dict[float, FloatArray], Ranked | None]:
     """For each quantile the four order statistics from rank `window_start` on, padded by the universe; and more ranks.
 
-    Parameters
-    ----------
-    values : ndarray of bool, int or float, shape (N,)
-    universe : Universe
-    quantiles : iterable of float
-    ranks : iterable of Ranks
-    points : tuple of Points
-        That ranked records are to be rounded to.
-    selected : ndarray of bool, shape (N,), optional
-    codes : ndarray of int32, shape (N,), optional
-        The group of each row; ``groups`` marks the rows of no group.
-    groups : int
-    moved : ndarray of int64, optional
-        As for `clamped`.
-
-    Returns
-    -------
-    n : ndarray of int64, shape (groups,)
-        Number of records, found on the way; zero if nothing is asked for.
-    windows : dict of float to ndarray of float64, shape (4, groups)
-        For the median the fourth is never read and may be any value.
-    ranked : Ranked or None
-        The records at the ranks; None if none are asked for.
+    ``values``: shape (N,)
+    ``points``: that ranked records are to be rounded to.
+    ``selected``: shape (N,)
+    ``codes``: shape (N,). The group of each row; ``groups`` marks the rows of no group.
+    ``moved``: as for `clamped`.
+    Returns: shape (groups,). Number of records, found on the way; zero if nothing is asked for.
+    Returns: shape (4, groups). For the median the fourth is never read and may be any value.
+    Returns: the records at the ranks; None if none are asked for.
     """
     rows = GroupedRows(values, universe, selected, codes, groups, points)
     are_small = groups > 1 and len(values) < WORTH_SAMPLING * _sample_of(groups)

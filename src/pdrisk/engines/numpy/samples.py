@@ -10,24 +10,13 @@ from pdrisk._core.summary import FloatArray, Needs, Summary, window_start
 from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.chunks import squares_of_places
 
-__all__ = ["summary_of_samples"]
-
 
 def summary_of_samples(samples: FloatArray, universe: Universe, needs: Needs) -> Summary:
     """Summarise each row as one group.
 
-    Parameters
-    ----------
-    samples : ndarray of float64, shape (G, n)
-        Clamped and not missing, every row in ascending order.
-    universe : Universe
-    needs : Needs
-
-    Returns
-    -------
-    Summary
-        Of G groups with n records each, as `summary_of_one` gives it for every row. Sums are taken in ascending
-        order and may differ from those of another order in the last digits.
+    ``samples``: shape (G, n). Clamped and not missing, every row in ascending order.
+    Returns: Of G groups with n records each, as `summary_of_one` gives it for every row. Sums are taken in
+        ascending order and may differ from those of another order in the last digits.
     """
     groups, size = samples.shape
     n = np.full(groups, size, dtype=np.int64)

@@ -18,8 +18,6 @@ from pdrisk._model.rowwise.decide import holds
 from pdrisk._model.rowwise.families import categories_of, dense, has_categories
 from pdrisk.errors import PdriskError, QueryFailedError
 
-__all__ = ["PIECE", "condition_values", "selected_rows", "truth_numbers"]
-
 PIECE = 2**16  # rows evaluated at a time, which stay in the processor's cache
 Values = TypeVar("Values", NDArray[np.bool_], NDArray[np.float64])
 
@@ -27,17 +25,7 @@ Values = TypeVar("Values", NDArray[np.bool_], NDArray[np.float64])
 def selected_rows(frame: pd.DataFrame, where: RowwiseFilter, given: Any = None) -> NDArray[np.bool_]:
     """Which records are selected: those for which the condition is known to be true.
 
-    Parameters
-    ----------
-    frame : DataFrame
-    where : RowwiseFilter
-    given : mask or callable, optional
-        What it was judged from, where that could not be checked.
-
-    Raises
-    ------
-    QueryFailedError
-        Whatever goes wrong: one fixed sentence, for the cause could reveal a record.
+    ``given``: what it was judged from, where that could not be checked.
     """
 
     def both() -> NDArray[np.bool_]:

@@ -20,8 +20,6 @@ from pdrisk.engines.numpy.chunks import SIZE, Piece, clamped, squares_of_places
 from pdrisk.engines.numpy.ranks import windows
 from pdrisk.engines.numpy.sizes import size_sums
 
-__all__ = ["summary_of_one"]
-
 WORTH_THREADS = 2**20  # records; of fewer, making threads costs more than it saves
 THREADS = 4  # at most: reading memory is what takes the time
 LARGE = 2**18  # records of a piece then: threads wait for the interpreter lock after each look at one
@@ -35,12 +33,8 @@ def summary_of_one(
 ) -> Summary:
     """Summarise the selected, non-missing, clamped values of a column as a batch of one group.
 
-    Parameters
-    ----------
-    values : ndarray of bool, int or float, shape (N,)
-    universe : Universe
-    needs : Needs
-    selected : ndarray of bool, shape (N,), optional
+    ``values``: shape (N,)
+    ``selected``: shape (N,)
     """
 
     def pieces() -> Iterator[Piece]:

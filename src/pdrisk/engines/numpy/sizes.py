@@ -11,8 +11,6 @@ from pdrisk._core.summary import IntArray
 from pdrisk._core.universe import Universe
 from pdrisk.engines.numpy.chunks import SIZE, clamped
 
-__all__ = ["size_sums"]
-
 ROWS = 2**20  # added up at once
 DENSE = 4  # times as many bins as rows: of more, rows are sorted
 

@@ -15,31 +15,19 @@ from pdrisk._core.summary import FloatArray, IntArray, Ranks
 from pdrisk.engines.numpy.chunks import SIZE, clamped
 from pdrisk.engines.numpy.looks import BandLook, GroupedRows, sorted_by_group, span_of
 
-__all__ = ["OrderedGroups"]
-
 CELL_BITS = 46  # of a cell's number at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderedGroups:
-    """All records of many groups in the order of their groups and cells, so that those of a cell stand together.
-
-    Attributes
-    ----------
-    rows : GroupedRows
-    keys : ndarray of int64
-        Group, cell and row of each record, in this order from the highest bits on; sorted.
-    of_row, of_cell : int
-        Bits of each.
-    per_unit : float
-        Cells to one unit of the records.
-    """
+    """All records of many groups in the order of their groups and cells, so that those of a cell stand together."""
 
     rows: GroupedRows
-    keys: IntArray
+    keys: IntArray  # group, cell and row of each record, in this order from the highest bits on; sorted
+    # `of_row`, `of_cell`: bits of each
     of_row: int
     of_cell: int
-    per_unit: float
+    per_unit: float  # cells to one unit of the records
 
     @classmethod
     def of(cls, rows: GroupedRows, moved: IntArray | None) -> OrderedGroups:

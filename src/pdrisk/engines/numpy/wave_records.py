@@ -13,8 +13,6 @@ from pdrisk._model.groups.keys import Key
 from pdrisk.engines.numpy.person_records import NOBODY, Persons, Records
 from pdrisk.engines.numpy.selected import selected_rows
 
-__all__ = ["change_records"]
-
 
 def change_records(
     persons: Persons,
@@ -25,12 +23,9 @@ def change_records(
 ) -> Records:
     """Records of people with a value in both waves: the later number less the earlier one, with the later weight.
 
-    Parameters
-    ----------
-    persons : Persons
-        Their unit has waves.
-    values, used, codes, keys
-        As for `Persons.records`. Groups are those of the later rows, and so is what a second column holds: weights.
+    ``persons``: their unit has waves.
+    ``values, used, codes, keys``: As for `Persons.records`. Groups are those of the later rows, and so is what a
+        second column holds: weights.
     """
     waves, (numbers_read, weights) = persons.unit.waves, values
     assert waves is not None

@@ -11,23 +11,15 @@ from pdrisk._mechanisms import Mechanism
 from pdrisk.engines.numpy.frame import FrameReading
 from pdrisk.engines.numpy.influence import records_read
 
-__all__ = ["worlds_without_one", "worlds_without_person"]
-
 
 def worlds_without_person(reading: FrameReading, mechanism: Mechanism) -> tuple[FloatArray, float]:
     """Worlds without each person, who may have several records, for noise of one number.
 
-    Parameters
-    ----------
-    reading : FrameReading
-        Of a query without groups.
-    mechanism : Mechanism
-        With noise that is added to the answer, calibrated to what one record may lose for a person to lose 1.
-
-    Returns
-    -------
-    (ndarray of float64, shape (people,); float)
-        The answer without all records of each person, and the distance that makes one nat of privacy loss.
+    ``reading``: of a query without groups.
+    ``mechanism``: with noise that is added to the answer, calibrated to what one record may lose for a person to
+        lose 1.
+    Returns: shape (people,). The answer without all records of each person, and the distance that makes one nat of
+        privacy loss.
     """
     people = reading.people(0)
     assert people is not None

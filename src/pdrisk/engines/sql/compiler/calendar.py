@@ -11,8 +11,6 @@ from pdrisk._model.rowwise.families import UNITS
 from pdrisk.engines.sql.compiler.values import BIGINT, Value
 from pdrisk.engines.sql.dialects.dialect import Dialect
 
-__all__ = ["BEGINNINGS", "PARTS", "beginning_of", "days_since", "part_of"]
-
 OF_DAYS: Final = {
     "year": (1, 9999), "quarter": (1, 4), "month": (1, 12), "week": (1, 53), "day": (1, 31), "dayofyear": (1, 366),
 }  # fmt: skip

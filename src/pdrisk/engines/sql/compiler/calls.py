@@ -18,8 +18,6 @@ from pdrisk.engines.sql.compiler.times import TEMPORAL, of_times
 from pdrisk.engines.sql.compiler.values import BIGINT, Value, as_double, checked, unified
 from pdrisk.engines.sql.dialects.dialect import Dialect
 
-__all__ = ["called", "cast_of", "chosen", "computed", "first"]
-
 ROUNDING, ENDS, DIVIDING = ("round", "trunc", "floor", "ceil", "ceiling"), ("greatest", "least"), ("//", "%", "mod")
 WHOLE_AGAIN: Final = frozenset({"abs", *ROUNDING, *ENDS, *DIVIDING})  # of whole numbers, whole numbers again
 WIDE: Final = (-BIGINT - 1, BIGINT)
@@ -27,13 +25,7 @@ WHOLE_TYPES: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 
 
 def called(dialect: Dialect, name: str, values: Sequence[Value], written: Sequence[Any]) -> Value:
-    """A function by its name in SQL; ``written`` are the values that are written out, else None.
-
-    Raises
-    ------
-    ParameterError
-        If the engine has no such function.
-    """
+    """A function by its name in SQL; ``written`` are the values that are written out, else None."""
     if not dialect.own:
         return _portable(dialect, name, values, written)
     settled = [value.settled for value in values]

@@ -15,8 +15,6 @@ from pdrisk.engines.sql.compiler.times import day_of_calendar, day_start
 from pdrisk.engines.sql.compiler.values import BIGINT, Value, as_double, checked, quantity
 from pdrisk.engines.sql.dialects.dialect import Dialect
 
-__all__ = ["GRAMMARS", "cast", "ends_of"]
-
 BITS: Final = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 # What texts are read as: one grammar of ours, of ASCII digits, and so short that nothing overflows.
 WHOLE: Final = " *[+-]?[0-9]{1,18} *"
@@ -32,17 +30,7 @@ GRAMMARS: Final = {"whole": f"({WHOLE})|({ROUNDED})", "number": DECIMAL, "time":
 def cast(dialect: Dialect, value: Value, to: str) -> Value:
     """A value as another type.
 
-    Parameters
-    ----------
-    dialect : Dialect
-    value : Value
-    to : str
-        ``DOUBLE``, an integer type, ``DECIMAL(p,s)``, ``VARCHAR``, ``BOOLEAN``, ``DATE`` or ``TIMESTAMP``.
-
-    Raises
-    ------
-    ParameterError
-        If engines would not agree on it.
+    ``to``: ``DOUBLE``, an integer type, ``DECIMAL(p,s)``, ``VARCHAR``, ``BOOLEAN``, ``DATE`` or ``TIMESTAMP``.
     """
     if to in BITS or to.startswith("U") or to == "HUGEINT":
         return _whole(dialect, value, to)

@@ -28,8 +28,6 @@ from pdrisk.engines.sql.compiler.values import (
 )
 from pdrisk.engines.sql.dialects.dialect import Dialect
 
-__all__ = ["beside", "beside_constant", "is_present", "nan_decides", "one_of", "one_of_whole", "without_nan"]
-
 Side = TypeVar("Side")
 
 SQL_WORDS: Final = {"==": "=", "!=": "<>"}

@@ -24,21 +24,13 @@ from pdrisk.engines.sql.compiler.values import (
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.errors import ParameterError
 
-__all__ = ["SPANS", "arithmetic"]
-
 SPANS: dict[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
 }  # fmt: skip
 
 
 def arithmetic(dialect: Dialect, node: Operation, symbol: str, left: Value, right: Value) -> Value:
-    """``left symbol right`` for one of ``+ - * / // % **``.
-
-    Raises
-    ------
-    ParameterError
-        If an engine could not compute it as it is computed on frames.
-    """
+    """``left symbol right`` for one of ``+ - * / // % **``."""
     beside = [value.narrow or not has_column(part) for value, part in zip((left, right), node.parts, strict=False)]
     if (left.narrow or right.narrow) and all(beside):
         _refuse(node, "of a column of 32-bit floats: make it one of 64 bits in a view")

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pdrisk._model.expressions.nodes import Cast, Constant, Node, Operation
 from pdrisk.engines.sql.compiler.values import has_column
 
-__all__ = ["plain", "with_lists"]
-
 
 def plain(node: Node) -> Node:
     """A cast of a text to a date or time as the constant that it is; other nodes unchanged."""

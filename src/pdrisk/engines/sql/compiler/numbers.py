@@ -13,8 +13,6 @@ from pdrisk.engines.sql.compiler.refusals import refuse
 from pdrisk.engines.sql.compiler.values import BIGINT, Value, alike, as_double, checked, quantity
 from pdrisk.engines.sql.dialects.dialect import Dialect
 
-__all__ = ["NUMERIC", "double", "extreme", "nearest", "of_numbers", "rounded"]
-
 LARGEST: Final = math.nextafter(math.inf, 0)
 LEAST_EXPONENT, MOST_EXPONENT = -745.1332191019411, 709.782712893384  # of which e**x is neither 0 nor infinite
 PLAIN: Final = {  # the name of the function, and where it has a value
@@ -34,13 +32,7 @@ def double(dialect: Dialect, value: Value) -> str:
 
 
 def of_numbers(dialect: Dialect, name: str, values: Sequence[Value], constants: Sequence[Any]) -> Value:
-    """A function of numbers by its name in SQL; ``constants`` are the values that are written out, else None.
-
-    Raises
-    ------
-    ParameterError
-        If this engine has no such function.
-    """
+    """A function of numbers by its name in SQL; ``constants`` are the values that are written out, else None."""
     values = [quantity(dialect, value) for value in values]
     made = NUMERIC.get(name)
     if made is not None:

@@ -7,18 +7,11 @@ from typing import Final, NoReturn
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.errors import ParameterError
 
-__all__ = ["VIEW", "refuse"]
-
 VIEW: Final = "make a view in the database with that as a column, and ask the view"
 
 
 def refuse(dialect: Dialect, what: str, why: str = "") -> NoReturn:
-    """Refuse an expression; ``why`` says what the engine lacks.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse an expression; ``why`` says what the engine lacks."""
     reason = f": {why}" if why else ""
     asked = f"{what} is computed of records, which pdrisk does not ask of {dialect.engine}{reason}"
     raise ParameterError(f"{asked}: {VIEW}.")

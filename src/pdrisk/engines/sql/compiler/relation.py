@@ -34,8 +34,6 @@ from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.summary.person_rows import number_of_rows
 from pdrisk.errors import ParameterError
 
-__all__ = ["Place", "written"]
-
 NO_COLUMN = ("1 AS one",)  # of rows that are counted alone: SELECT takes a column at least
 COUNTS = (0, 2**40)
 MOST_SQUARED = 1e150  # farther numbers are moved there, so that no spread overflows
@@ -58,17 +56,7 @@ class Place(Protocol):
 def written(relation: Relation, places: Mapping[str, Place], dialect: Dialect) -> tuple[str, RowSQL]:
     """A relation as it stands in FROM, and its columns.
 
-    Parameters
-    ----------
-    relation : Relation
-    places : mapping of Place
-        The stored tables, as its scans name them.
-    dialect : Dialect
-
-    Raises
-    ------
-    ParameterError, ColumnTypeError
-        If the engine could not compute an expression with the meaning that it has elsewhere.
+    ``places``: the stored tables, as its scans name them.
     """
     return _Compiler(places, dialect).source(relation)
 

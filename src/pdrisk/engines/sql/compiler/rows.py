@@ -68,45 +68,24 @@ from pdrisk.engines.sql.compiler.values import (
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["RowSQL"]
-
 WIDE_TYPES = ("UBIGINT", "HUGEINT", "UHUGEINT")  # of DuckDB, wider than BIGINT
 
 
 @dataclass(frozen=True)
 class RowSQL:
-    """Columns of a table and expressions of them, in the SQL of an engine.
+    """Columns of a table and expressions of them, in the SQL of an engine."""
 
-    Attributes
-    ----------
-    columns : mapping of StoredColumn
-        By label.
-    missing : mapping of codes
-        Values of columns that stand for a missing answer.
-    derived : tuple of Derived
-        Columns that are computed.
-    dialect : Dialect
-    known : dict of Value
-        Columns that were written before, by label: those of a relation that is no stored table, too.
-    exact : mapping of StoredColumn
-        Those that tell the values of such columns apart that are rounded.
-    """
-
-    columns: Mapping[Any, StoredColumn]
-    missing: Mapping[Any, Sequence[Hashable]]
-    derived: tuple[Derived, ...]
+    columns: Mapping[Any, StoredColumn]  # by label
+    missing: Mapping[Any, Sequence[Hashable]]  # values of columns that stand for a missing answer
+    derived: tuple[Derived, ...]  # columns that are computed
     dialect: Dialect
+    # columns that were written before, by label: those of a relation that is no stored table, too
     known: dict[Hashable, Value] = field(default_factory=dict, repr=False)
+    # those that tell the values of such columns apart that are rounded
     exact: Mapping[Hashable, StoredColumn] = field(default_factory=dict, repr=False)
 
     def condition(self, node: Node) -> str:
-        """A filter as a BOOLEAN: true where it is known to be true, else false or NULL.
-
-        Raises
-        ------
-        ParameterError
-            If an engine of SQL cannot decide it exactly as it is decided on frames.
-        """
+        """A filter as a BOOLEAN: true where it is known to be true, else false or NULL."""
         return checked(self.holds(node))
 
     def truth(self, node: Node) -> Value:

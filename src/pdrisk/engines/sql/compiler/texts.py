@@ -10,21 +10,13 @@ from pdrisk.engines.sql.compiler.refusals import refuse
 from pdrisk.engines.sql.compiler.values import Value, checked
 from pdrisk.engines.sql.dialects.dialect import Dialect
 
-__all__ = ["TEXTUAL", "of_text"]
-
 LENGTHS: Final = (0, 2**40)
 SPACES: Final = " \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"  # Unicode's Zs
 ESCAPES: Final = "~!#$%&*+-/:;<=>?@^|"  # one of which a pattern has not
 
 
 def of_text(dialect: Dialect, name: str, values: Sequence[Value], constants: Sequence[Any]) -> Value:
-    """A function of text by its name in SQL; ``constants`` are the values that are written out, else None.
-
-    Raises
-    ------
-    ParameterError
-        If engines would not agree on it.
-    """
+    """A function of text by its name in SQL; ``constants`` are the values that are written out, else None."""
     made = TEXTUAL.get(name)
     if made is None:
         refuse(dialect, f"{name}()")

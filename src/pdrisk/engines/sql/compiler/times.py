@@ -14,8 +14,6 @@ from pdrisk.engines.sql.compiler.refusals import refuse
 from pdrisk.engines.sql.compiler.values import BIGINT, Value, as_double, checked
 from pdrisk.engines.sql.dialects.dialect import Dialect
 
-__all__ = ["TEMPORAL", "day_of_calendar", "day_start", "moved", "of_times", "of_two"]
-
 US: Final = UNITS["us"]
 FIRST, END = -62_135_596_800_000_000, 253_402_300_800_000_000  # the years 1 and 10000, in microseconds since 1970
 PER_DAY: Final = UNITS["D"] // US
@@ -35,13 +33,7 @@ ANY: Final = (-BIGINT - 1, BIGINT)
 
 
 def of_times(dialect: Dialect, name: str, values: Sequence[Value], constants: Sequence[Any]) -> Value:
-    """A function of times by its name in SQL; ``constants`` are the values that are written out, else None.
-
-    Raises
-    ------
-    ParameterError
-        If engines would not agree on it.
-    """
+    """A function of times by its name in SQL; ``constants`` are the values that are written out, else None."""
     made = TEMPORAL.get(name)
     times = [value for value in values if value.family in (DATE, DURATION)]
     if made is None or not (times or name == "make_date"):

@@ -18,29 +18,6 @@ from pdrisk._model.rowwise.families import UNITS
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.errors import ParameterError
 
-__all__ = [
-    "BIGINT",
-    "EXACT",
-    "FEW",
-    "INTEGERS",
-    "WIDEST",
-    "StoredColumn",
-    "Value",
-    "alike",
-    "as_double",
-    "checked",
-    "constant",
-    "dtype_of",
-    "has_column",
-    "literal",
-    "moment",
-    "quantity",
-    "scaled",
-    "text_literal",
-    "unified",
-    "within_reach",
-]
-
 EXACT: Final = 2**106  # whole numbers are computed exactly up to here
 WIDEST: Final = 2**126  # a product of two may be so large, and is compared with smaller numbers alone
 BIGINT: Final = 2**63 - 1
@@ -53,31 +30,16 @@ LONGEST: Final = 2_000_000  # letters of one expression
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """Column of a table, as an engine of SQL reads it.
+    """Column of a table, as an engine of SQL reads it."""
 
-    Attributes
-    ----------
-    name : str
-        Its identifier, quoted.
-    value : str
-        Its values, by its dtype: of integers any integer type of the engine, else DOUBLE, text, BOOLEAN, or of times
-        the BIGINT of units of the dtype since 1970 (in UTC). NULL where there is none; NaN may be left.
-    dtype : dtype
-        That stands for its type in pandas; ``object`` if nothing can be asked of it.
-    type : str
-        What the engine calls its type, for people.
-    exact : str or None
-        What tells values apart that ``value`` rounds, such as those of decimals.
-    clean : bool
-        Whether none of its floats is NaN.
-    """
-
-    name: str
+    name: str  # its identifier, quoted
+    # Its values, by its dtype: of integers any integer type of the engine, else DOUBLE, text, BOOLEAN, or of
+    # times the BIGINT of units of the dtype since 1970 (in UTC). NULL where there is none; NaN may be left.
     value: str
-    dtype: Any
-    type: str
-    exact: str | None = None
-    clean: bool = False
+    dtype: Any  # that stands for its type in pandas; ``object`` if nothing can be asked of it
+    type: str  # what the engine calls its type, for people
+    exact: str | None = None  # what tells values apart that ``value`` rounds, such as those of decimals
+    clean: bool = False  # whether none of its floats is NaN
 
     @property
     def is_readable(self) -> bool:
@@ -92,40 +54,22 @@ class StoredColumn:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Operand: SQL that is NULL, or NaN, where a record has no value.
-
-    Attributes
-    ----------
-    family : str
-        As `families.family` calls it.
-    span : (int, int) or None
-        Of whole numbers: the least and the largest by type. None of DOUBLEs and texts.
-    unit : int
-        Of times, the nanoseconds that 1 stands for.
-    narrow : bool
-        Whether constants beside it are rounded to 32 bits.
-    is_truth : bool
-        Whether it is a BOOLEAN.
-    clean : bool
-        Whether it is never NaN.
-    is_day : bool
-        Of times: whether it is a date, without a time of day.
-    beyond : str
-        Of a whole number whose ``sql`` is NULL where it does not fit: its value as DOUBLE, always. Only engines of
-        `Dialect.own` have such.
-    stored : tuple of str
-        Of a stored time its ``sql`` and the column, which engines of `Dialect.own` compare as it is; of a DECIMAL, too.
-    """
+    """Operand: SQL that is NULL, or NaN, where a record has no value."""
 
     sql: str
-    family: str = NUMBER
+    family: str = NUMBER  # as `families.family` calls it
+    # Of whole numbers: the least and the largest by type. None of DOUBLEs and texts.
     span: tuple[int, int] | None = None
-    unit: int = 1
-    narrow: bool = False
-    is_truth: bool = False
-    clean: bool = True
-    is_day: bool = False
+    unit: int = 1  # of times, the nanoseconds that 1 stands for
+    narrow: bool = False  # whether constants beside it are rounded to 32 bits
+    is_truth: bool = False  # whether it is a BOOLEAN
+    clean: bool = True  # whether it is never NaN
+    is_day: bool = False  # of times: whether it is a date, without a time of day
+    # Of a whole number whose ``sql`` is NULL where it does not fit: its value as DOUBLE, always. Only engines
+    # of `Dialect.own` have such.
     beyond: str = ""
+    # of a stored time its ``sql`` and the column, which engines of `Dialect.own` compare as it is; of a
+    # DECIMAL, too
     stored: tuple[str, str] = ("", "")
 
     @property
@@ -177,13 +121,7 @@ def moment(value: Value, beside: Any) -> Any:
 
 
 def text_literal(dialect: Dialect, value: str) -> str:
-    """A text that is written out.
-
-    Raises
-    ------
-    ParameterError
-        If a database cannot hold it.
-    """
+    """A text that is written out."""
     if "\0" in value:
         raise ParameterError("a text with a zero character cannot be asked for in a database: leave it out.")
     return dialect.text(str.__str__(value))
@@ -269,12 +207,7 @@ def as_double(dialect: Dialect, value: Value) -> str:
 
 
 def within_reach(*values: Value) -> None:
-    """Refuse products so large that a frame would round them.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse products so large that a frame would round them."""
     if any(value.span is not None and max(map(abs, value.span)) > EXACT for value in values):
         raise ParameterError(
             "a product of whole numbers of 64 bits may exceed 2**106, beyond which frames round it: compare it with a "

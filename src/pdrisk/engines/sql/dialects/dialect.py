@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-__all__ = ["BY_RECORD", "DOUBLE", "TEXT", "WHOLE", "Dialect", "DuckDBDialect"]
-
 # How listed keys are carried to an engine.
 TEXT: Final = "VARCHAR"
 WHOLE: Final = "BIGINT"
@@ -210,12 +208,9 @@ class Dialect:
     def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
         """Listed keys as a relation ``keys_listed`` with columns g0, g1, ... and code, and its parameters.
 
-        Parameters
-        ----------
-        carriers : sequence of {"VARCHAR", "BIGINT", "DOUBLE"}
-            The type of each column.
-        lists : sequence of list
-            Its values, text, whole numbers or floats, None for missing; ``code`` is the place in them, from 0.
+        ``carriers``: the type of each column.
+        ``lists``: its values, text, whole numbers or floats, None for missing; ``code`` is the place in them, from
+            0.
         """
         names = [*(f"g{at}" for at in range(len(carriers))), "code"]
         rows = [
@@ -279,10 +274,7 @@ class Dialect:
     def clamped(self, value: str, lo: str, hi: str) -> str:
         """A DOUBLE moved into the bounds; NULL where it is NULL or NaN. Infinities are moved like any other.
 
-        Parameters
-        ----------
-        value, lo, hi : str
-            SQL expressions of type DOUBLE.
+        ``value, lo, hi``: SQL expressions of type DOUBLE.
         """
         return self.inside(value, value, lo, hi, lo, hi)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-__all__ = ["letters_cased"]
-
 MOST = 0x1F000  # of code points: behind them no alphabet has letters of two cases
 
 

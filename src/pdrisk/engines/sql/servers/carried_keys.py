@@ -21,8 +21,6 @@ from pdrisk.engines.sql.dialects.dialect import DOUBLE, LARGEST, WHOLE, Dialect
 from pdrisk.engines.sql.dialects.dialect import TEXT as CARRIED_TEXT
 from pdrisk.errors import ParameterError
 
-__all__ = ["group_sql", "listed_keys", "plain_keys"]
-
 WIDEST: Final = 40  # signs of a whole number as text, so that texts stand in the order of numbers that are not below 0
 
 

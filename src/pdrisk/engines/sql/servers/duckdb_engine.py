@@ -15,8 +15,6 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["asked", "check_committed", "fetched", "run_there"]
-
 ASKING = threading.Lock()
 
 
@@ -85,11 +83,6 @@ def check_committed(connection: DuckDBPyConnection, before: str | None = None) -
 
     Cursors do not see what it changed, such as people who were deleted. On the connection itself any statement that
     fails, be it for want of memory, would undo the transaction.
-
-    Raises
-    ------
-    ParameterError
-        If one is open. It stays as it is.
     """
     # Each statement has another one, but for those of one transaction.
     number = "SELECT CAST(system.main.txid_current() AS VARCHAR)"

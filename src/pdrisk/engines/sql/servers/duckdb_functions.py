@@ -13,8 +13,6 @@ from pdrisk.engines.sql.compiler.comparisons import without_nan
 from pdrisk.engines.sql.compiler.values import BIGINT, Value, as_double
 from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
 
-__all__ = ["DuckDBForSQL"]
-
 WHOLE: Final = "whole numbers"
 RESULTS: Final = {
     **dict.fromkeys(

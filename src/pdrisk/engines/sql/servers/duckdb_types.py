@@ -14,8 +14,6 @@ import pandas as pd
 from pdrisk.engines.sql.compiler.values import StoredColumn
 from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
 
-__all__ = ["columns_for_sql", "stored_columns"]
-
 DIALECT: Final = DuckDBDialect()
 WHOLE: Final = {
     "TINYINT": "Int8", "SMALLINT": "Int16", "INTEGER": "Int32", "BIGINT": "Int64",
@@ -33,10 +31,7 @@ TIMES: Final = {
 def stored_columns(types: Mapping[str, str]) -> dict[str, StoredColumn]:
     """The columns of a source, by name.
 
-    Parameters
-    ----------
-    types : mapping of str to str
-        Types by name, as DESCRIBE tells them.
+    ``types``: types by name, as DESCRIBE tells them.
     """
     return {name: _column(DIALECT.name(name), sql_type) for name, sql_type in types.items()}
 
@@ -44,12 +39,8 @@ def stored_columns(types: Mapping[str, str]) -> dict[str, StoredColumn]:
 def columns_for_sql(types: Mapping[str, str], whole: frozenset[str]) -> dict[str, StoredColumn]:
     """The columns of a source for `pdrisk.sql`, by name.
 
-    Parameters
-    ----------
-    types : mapping of str to str
-        As those of `stored_columns`.
-    whole : frozenset of str
-        Columns of whole numbers that one missing value would make floats, as which they are computed.
+    ``types``: as those of `stored_columns`.
+    ``whole``: columns of whole numbers that one missing value would make floats, as which they are computed.
     """
     return {name: _for_sql(DIALECT.name(name), sql_type, name in whole) for name, sql_type in types.items()}
 

@@ -7,8 +7,6 @@ import os
 
 from pdrisk.errors import ParameterError
 
-__all__ = ["CAN_HAVE_NAN", "parquet_scan", "written_files", "written_paths"]
-
 Paths = str | tuple[str, ...]
 # Statistics of files leave NaN out. This option of DuckDB mends filters, but neither MAX nor bloom filters of -0.0: it
 # is for a DuckDB that sees through `by_record`.
@@ -16,13 +14,7 @@ CAN_HAVE_NAN = ", can_have_nan = true"
 
 
 def parquet_scan(path: Paths) -> tuple[str, Paths]:
-    """Scan of Parquet files as it stands in FROM, and the files; folders such as ``year=2020`` are a column of text.
-
-    Raises
-    ------
-    ParameterError
-        If a folder or pattern has no file.
-    """
+    """Scan of Parquet files as it stands in FROM, and the files; folders such as ``year=2020`` are a column of text."""
     files = _files_of(path) if isinstance(path, str) else None
     if files is None:
         return written_files(path), path

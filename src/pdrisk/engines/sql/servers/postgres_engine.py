@@ -23,8 +23,6 @@ from pdrisk.errors import ParameterError
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["READ_ONLY", "SETTINGS", "PostgresDialect", "alone", "asked", "compiled", "fetched", "reading"]
-
 TINY: Final = 2.0**-60  # below it a product is rounded to 0, with or without a half
 FLOAT4, FLOAT8, INT2, INT4, INT8 = 700, 701, 21, 23, 20  # numbers of types, the same on every server
 ARRAYS: Final = {1022: ">f8", 1016: ">i8"}  # of FLOAT8 and INT8
@@ -180,13 +178,7 @@ class PostgresDialect(Dialect):
         return f"EXTRACT({ {'dayofyear': 'DOY'}.get(unit, unit.upper()) } FROM {day})"
 
     def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
-        """One array parameter for each column: a million keys make no long text.
-
-        Raises
-        ------
-        ParameterError
-            If a key is none that PostgreSQL can store.
-        """
+        """One array parameter for each column: a million keys make no long text."""
         if any("\0" in key for keys in lists for key in keys if isinstance(key, str)):
             raise ParameterError("a key has a zero character, which PostgreSQL cannot store: leave it out.")
         arrays = ", ".join(f"CAST(${at} AS {each}[])" for at, each in enumerate(map(self.carried_type, carriers), 1))
@@ -212,14 +204,9 @@ def _of_operands(case: str, left: str, right: str) -> str:
 def fetched(cursor: psycopg.Cursor[Any], sql: str, values: Sequence[Any]) -> Columns:
     """The columns of an answer.
 
-    Parameters
-    ----------
-    cursor : psycopg.Cursor
-        That of `reading`.
-    sql : str
-        With parameters as $1, $2, ...
-    values : sequence of list
-        Of keys.
+    ``cursor``: that of `reading`.
+    ``sql``: with parameters as $1, $2, ...
+    ``values``: of keys.
     """
     rows = asked(cursor, sql, list(map(_array, values)))
     described = [(each.name, each.type_code) for each in cursor.description or ()]

@@ -11,8 +11,6 @@ import pandas as pd
 from pdrisk.engines.sql.compiler.values import StoredColumn
 from pdrisk.engines.sql.servers.postgres_engine import PostgresDialect
 
-__all__ = ["CatalogColumn", "stored_column"]
-
 DIALECT: Final = PostgresDialect()
 STRING: Final = pd.StringDtype("python")
 WHOLE: Final = {"int2": "Int16", "int4": "Int32", "int8": "Int64"}
@@ -28,26 +26,13 @@ LEAST: Final = "2.4703282292062328e-324"  # a decimal that is nearer to 0 than t
 
 
 class CatalogColumn(NamedTuple):
-    """Column as the catalog describes it, domains resolved.
-
-    Attributes
-    ----------
-    name : str
-    written : str
-        Its type as people write it.
-    type : str
-        The name of the type below all domains, where that is one of the server's own; else empty.
-    modifier : int
-        That of the type; -1 without one.
-    labels : sequence of str or None
-        Of an enum, in its order.
-    """
+    """Column as the catalog describes it, domains resolved."""
 
     name: str
-    written: str
-    type: str
-    modifier: int
-    labels: Sequence[str] | None
+    written: str  # its type as people write it
+    type: str  # the name of the type below all domains, where that is one of the server's own; else empty
+    modifier: int  # that of the type; -1 without one
+    labels: Sequence[str] | None  # of an enum, in its order
 
 
 def stored_column(column: CatalogColumn, encoding: str = "UTF8") -> StoredColumn:

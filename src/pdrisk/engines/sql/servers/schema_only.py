@@ -18,8 +18,6 @@ from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.engines.sql.servers.warehouses import BigQueryDialect, SnowflakeDialect, TrinoDialect, Warehouse
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["DIALECTS", "described"]
-
 # Names of types in the catalog of PostgreSQL, by those that people write.
 CATALOG: Final = {
     "smallint": "int2", "int": "int4", "integer": "int4", "bigint": "int8", "real": "float4",
@@ -70,19 +68,9 @@ DIALECTS: Final[Mapping[str, _Described]] = {
 def described(dialect: object, table: object, columns: object) -> SQLTable:
     """Table of which nothing is read.
 
-    Parameters
-    ----------
-    dialect : str
-        One of `DIALECTS`.
-    table : str
-        Its name, with a point behind each part before it.
-    columns : mapping of str to str
-        The types of its columns as the engine writes them, by name.
-
-    Raises
-    ------
-    ParameterError, ColumnTypeError
-        If a word is not known, or of another type.
+    ``dialect``: one of `DIALECTS`.
+    ``table``: its name, with a point behind each part before it.
+    ``columns``: the types of its columns as the engine writes them, by name.
     """
     if not isinstance(dialect, str) or dialect not in DIALECTS:
         hint = did_you_mean(dialect, list(DIALECTS)) if isinstance(dialect, str) else ""

@@ -30,17 +30,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = [
-    "SparkDialect",
-    "SparkFrame",
-    "SparkTable",
-    "fetched",
-    "is_spark",
-    "is_spark_session",
-    "stored_columns_of_spark",
-    "table_of_session",
-]
-
 HALF_BITS: Final = 26  # of the lower half of a whole number that is summed: 2**37 of them are below 2**63
 MICROSECONDS: Final = 86_400_000_000  # of a day
 FIRST: Final = "CAST('-62135596800000000' AS BIGINT)"  # the year 1, in microseconds since 1970
@@ -214,13 +203,7 @@ def is_spark_session(value: object) -> bool:
 
 
 def table_of_session(session: SparkSession, path: tuple[str, ...]) -> SparkFrame:
-    """A table or view that a session knows.
-
-    Raises
-    ------
-    ParameterError
-        If it knows none of that name.
-    """
+    """A table or view that a session knows."""
     name = ".".join(map(SparkDialect().name, path))
     if not session.catalog.tableExists(name):
         raise ParameterError(f"Spark knows no table {'.'.join(path)!r}: create it there, or a view of that name.")
@@ -234,13 +217,7 @@ class SparkFrame:
     frame: DataFrame
 
     def table(self) -> SparkTable:
-        """The table as its schema describes it, without data.
-
-        Raises
-        ------
-        ColumnTypeError
-            If two columns have one name.
-        """
+        """The table as its schema describes it, without data."""
         fields = self.frame.schema.fields
         labels = [each.name for each in fields]
         if any(labels.count(label) > 1 for label in labels):
@@ -261,14 +238,9 @@ class SparkFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkTable(SQLTable):
-    """Reader of DataFrames of Spark, by views that exist while it reads.
+    """Reader of DataFrames of Spark, by views that exist while it reads."""
 
-    Attributes
-    ----------
-    views : mapping of DataFrame
-        By the names of the views, with the columns c0, c1, ...
-    """
-
+    # by the names of the views, with the columns c0, c1,
     views: Mapping[str, DataFrame] = field(repr=False, default_factory=dict)
 
     def made(self, source: str, columns: Mapping[str, StoredColumn], other: SQLTable | None = None) -> SQLTable:
@@ -328,12 +300,7 @@ class SparkTable(SQLTable):
 def fetched(session: SparkSession, sql: str, values: list[list[Any]]) -> Columns:
     """The columns of an answer.
 
-    Parameters
-    ----------
-    session : SparkSession
-    sql : str
-    values : list of list
-        Of one text, that of the listed keys, as `SparkDialect.keys` gives it; or none.
+    ``values``: of one text, that of the listed keys, as `SparkDialect.keys` gives it; or none.
     """
     answer = _asked(session, sql, values)
     names = answer.columns

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["finds_the_same"]
-
 SPARK: Final = "org.apache.spark.sql."
 OF_FILES: Final = {"LogicalRelation", "LocalRelation", "Project", "Filter", "Union", "SubqueryAlias", "View"}
 # fmt: off

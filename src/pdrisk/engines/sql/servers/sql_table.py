@@ -41,37 +41,20 @@ from pdrisk.engines.sql.summary.summary_plan import (
 )
 from pdrisk.errors import ColumnTypeError, ParameterError
 
-__all__ = ["AnswerReading", "SQLTable", "StoredTable", "TableEngine", "TableWithPlan", "only_for_frames"]
-
 NOTHING: Final = Needs()
 MOST_EDGES: Final = 2001  # of bins: the time to plan a statement grows faster than they do
 
 
 @dataclass(frozen=True, slots=True)
 class SQLTable:
-    """Table of an engine of SQL.
+    """Table of an engine of SQL."""
 
-    Attributes
-    ----------
-    source : str
-        As it stands in FROM.
-    columns : mapping of StoredColumn
-        By label.
-    dialect : Dialect
-    fetch : callable
-        Runs a statement: see `Fetch`.
-    origin : Origin
-        Where it is.
-    rows : int
-        How many it has, or nearly; 0 where nobody knows.
-    """
-
-    source: str
-    columns: Mapping[str, StoredColumn]
+    source: str  # as it stands in FROM
+    columns: Mapping[str, StoredColumn]  # by label
     dialect: Dialect
-    fetch: Fetch
-    origin: Origin = field(default_factory=Origin)
-    rows: int = 0
+    fetch: Fetch  # runs a statement: see `Fetch`
+    origin: Origin = field(default_factory=Origin)  # where it is
+    rows: int = 0  # how many it has, or nearly; 0 where nobody knows
 
     @property
     def header(self) -> pd.DataFrame:
@@ -86,12 +69,7 @@ class SQLTable:
     ) -> SQLTable:
         """Table of a SELECT from it, and from another table of the same connection; answers are not remembered.
 
-        Parameters
-        ----------
-        source : str
-            As it stands in FROM.
-        columns : mapping of StoredColumn
-        other : SQLTable, optional
+        ``source``: as it stands in FROM.
         """
         return replace(self, source=source, columns=columns, origin=Origin())
 
@@ -117,20 +95,9 @@ class SQLTable:
     def opened(self, query: Query, header: pd.DataFrame, given: Any, secret: Secret) -> TableEngine:
         """Engine of the table for a judged query.
 
-        Parameters
-        ----------
-        query : Query
-        header : DataFrame
-            The columns that it was judged by, with those that are assigned.
-        given : mask, callable or None
-            What decides beside the tree of its filter.
-        secret : callable
-            As that of `FrameEngine`.
-
-        Raises
-        ------
-        ParameterError, ColumnTypeError
-            If a database cannot answer it as a frame does, with what to do instead.
+        ``header``: the columns that it was judged by, with those that are assigned.
+        ``given``: what decides beside the tree of its filter.
+        ``secret``: as that of `FrameEngine`.
         """
         if given is not None:
             raise only_for_frames(given)
@@ -159,41 +126,21 @@ def only_for_frames(where: object) -> ParameterError:
 
 @dataclass(frozen=True, slots=True)
 class AnswerReading(Reading):
-    """Reading of a table for a query.
+    """Reading of a table for a query."""
 
-    Attributes
-    ----------
-    groups : Index or None
-        Of the answer.
-    """
-
-    groups: pd.Index | None
+    groups: pd.Index | None  # of the answer
 
 
 @dataclass(frozen=True, slots=True)
 class TableWithPlan:
-    """Table with the plan of one query: what its engines share.
-
-    Attributes
-    ----------
-    table : SQLTable
-    plan : SummaryPlan
-    places : tuple of int
-        Which part of the plan each line of the query finds its summary in.
-    keys : list of list, or None
-        The parameters of ``plan.keys``; None for the keys observed.
-    rows : RowSQL
-        Its columns, and its groups by the names in ``groups``.
-    groups : Groups or None
-        Of the query, by the names that ``rows`` has for them.
-    """
+    """Table with the plan of one query: what its engines share."""
 
     table: SQLTable
     plan: SummaryPlan
-    places: tuple[int, ...]
-    keys: list[list[Any]] | None
-    rows: RowSQL
-    groups: Groups | None
+    places: tuple[int, ...]  # which part of the plan each line of the query finds its summary in
+    keys: list[list[Any]] | None  # the parameters of ``plan.keys``; None for the keys observed
+    rows: RowSQL  # its columns, and its groups by the names in ``groups``
+    groups: Groups | None  # of the query, by the names that ``rows`` has for them
 
     @property
     def origin(self) -> Origin:

@@ -17,8 +17,6 @@ from pdrisk.engines.sql.compiler.values import StoredColumn
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.errors import ParameterError
 
-__all__ = ["BigQueryDialect", "SnowflakeDialect", "TrinoDialect", "Warehouse"]
-
 DAY: Final = 86_400 * 10**6  # in microseconds
 FIRST, LAST = -719_162, 2_932_896  # days of the years 1 to 9999, since 1970
 MOST_ROWS: Final = 16_384  # of VALUES in Snowflake

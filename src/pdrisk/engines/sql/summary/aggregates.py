@@ -27,8 +27,6 @@ from pdrisk.engines.sql.summary.summary_plan import (
     sides_of,
 )
 
-__all__ = ["Aggregates", "held", "product_name"]
-
 FEW = 25  # quantiles in a statement
 LARGEST_SQUARE = 2.0**52  # of a distance: rounded to a whole number, it is off by less than any float
 LEAST = 2.0**-40  # of the shortest step
@@ -36,21 +34,12 @@ LEAST = 2.0**-40  # of the shortest step
 
 @dataclass(frozen=True)
 class Aggregates:
-    """Aggregates of the columns that `Placing` makes.
-
-    Attributes
-    ----------
-    plan : SummaryPlan
-    placing : Placing
-    banded : bool
-        Whether order statistics are looked for in bands.
-    centre_of : mapping of int to (float, float), or None
-        What `centred` says of parts, by their numbers, for a second pass.
-    """
+    """Aggregates of the columns that `Placing` makes."""
 
     plan: SummaryPlan
     placing: Placing
-    banded: bool
+    banded: bool  # whether order statistics are looked for in bands
+    # what `centred` says of parts, by their numbers, for a second pass
     centre_of: Mapping[int, tuple[float, float]] | None = None
 
     @property

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.summary.summary_plan import Summarised, SummaryPlan, pivots, sides
 
-__all__ = ["bands", "can_be_banded", "within_band"]
-
 SAMPLE = 2**14  # records, of which a band is REACH standard deviations of its rank wide to each side: 4 %
 REACH = 5
 MOST_BANDS = 10

@@ -15,8 +15,6 @@ from pdrisk.engines.sql.summary.order_lists import Lists
 from pdrisk.engines.sql.summary.sizes import searched
 from pdrisk.engines.sql.summary.summary_plan import Binned
 
-__all__ = ["beyond_edges", "in_bins", "summary_of_bins"]
-
 
 def beyond_edges(dialect: Dialect, i: int, part: Binned) -> Iterator[tuple[str, str]]:
     """Numbers of records below and above all edges, ``under_i`` and ``over_i``, if these count as moved."""

@@ -15,8 +15,6 @@ from pdrisk.engines.sql.summary.summary_plan import (
     SummaryPlan,
 )
 
-__all__ = ["is_drawn_at_once", "is_read_once", "of_records"]
-
 
 def is_read_once(plan: SummaryPlan) -> bool:
     """Whether one pass over the records is enough, without a search by pivots."""

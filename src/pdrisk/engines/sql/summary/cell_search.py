@@ -20,8 +20,6 @@ from pdrisk._core.summary import FloatArray, IntArray
 from pdrisk._core.universe import Universe
 from pdrisk.engines.sql.dialects.dialect import Dialect
 
-__all__ = ["Look", "Looked", "counted_in"]
-
 CELLS: Final = 2**16  # of each look
 
 
@@ -42,16 +40,9 @@ class _Open(NamedTuple):
 def counted_in(looks: Sequence[Look], dialect: Dialect, x: str, universe: Universe, records: str) -> str:
     """SELECT that counts clamped records by cells of some looks, with the ends of each cell.
 
-    Parameters
-    ----------
-    looks : sequence of Look
-        That do not meet.
-    dialect : Dialect
-    x : str
-        Column of type DOUBLE.
-    universe : Universe
-    records : str
-        What holds it, as it stands in FROM.
+    ``looks``: that do not meet.
+    ``x``: column of type DOUBLE.
+    ``records``: what holds it, as it stands in FROM.
     """
     call, infix, number = dialect.call, dialect.infix, dialect.number
     which, cells = [], []
@@ -68,17 +59,10 @@ def counted_in(looks: Sequence[Look], dialect: Dialect, x: str, universe: Univer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looked:
-    """Clamped records of one group whose ranks are known.
+    """Clamped records of one group whose ranks are known."""
 
-    Attributes
-    ----------
-    ranks : ndarray of int64, shape (m,)
-        In ascending order; none where there is no record.
-    records : ndarray of float64, shape (m,)
-    """
-
-    ranks: IntArray
-    records: FloatArray
+    ranks: IntArray  # in ascending order; none where there is no record; shape (m,)
+    records: FloatArray  # shape (m,)
 
     @classmethod
     def of(
@@ -86,20 +70,9 @@ class Looked:
     ) -> Looked:
         """The records, by looking until all are found.
 
-        Parameters
-        ----------
-        counted : callable
-            Takes looks, and gives what `counted_in` selects.
-        universe : Universe
-        n : int
-            Number of records.
-        ranks : ndarray of int64
-            From 1; those beyond are left out.
-
-        Raises
-        ------
-        RuntimeError
-            If the records are not the same from look to look.
+        ``counted``: takes looks, and gives what `counted_in` selects.
+        ``n``: number of records.
+        ``ranks``: from 1; those beyond are left out.
         """
         wanted = np.unique(ranks[(ranks >= 1) & (ranks <= n)])
         records = np.empty(len(wanted))

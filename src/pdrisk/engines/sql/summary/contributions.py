@@ -24,8 +24,6 @@ from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.summary.order_lists import Lists
 from pdrisk.engines.sql.summary.summary_plan import ContributionColumns, Different, DifferentNumbers, Part, Summarised
 
-__all__ = ["ContributionSelects", "contributions_of"]
-
 # For each size of contributions: the size, their number, their smallest and largest sum, and the total of their sums.
 SUMS = ("sizes", "held", "low_sums", "high_sums", "all_sums")
 # For each size, the least and the most that the sum of squared distances from the mean loses without a contribution.
@@ -39,34 +37,20 @@ FINE = 2.0**26  # parts of a step, in sums of distances, which are 2**26 steps a
 
 @dataclass(frozen=True, slots=True)
 class ContributionSelects:
-    """SELECTs that read contributions.
-
-    Attributes
-    ----------
-    dialect : Dialect
-    rows, measured : str
-        Relations of the records, as s0, u0, c0, p0, ... by their part; in the second one, `Summarised.needs` with
-        squares have what `Aggregates.root` needs. Both are called ``rows_read``.
-    groups : sequence of str
-        The columns that tell groups apart.
-    whose : ContributionColumns
-    """
+    """SELECTs that read contributions."""
 
     dialect: Dialect
+    # `rows`, `measured`: Relations of the records, as s0, u0, c0, p0, ... by their part; in the second one,
+    # `Summarised.needs` with squares have what `Aggregates.root` needs. Both are called ``rows_read``.
     rows: str
     measured: str
-    groups: Sequence[str]
+    groups: Sequence[str]  # the columns that tell groups apart
     whose: ContributionColumns
 
     def of(self, i: int, part: Part, root: str | None) -> Iterator[tuple[str, str]]:
         """The SELECTs for part i, by name.
 
-        Parameters
-        ----------
-        i : int
-        part : Part
-        root : str or None
-            The distance of a record from the mean, in steps, negative below it, where that is needed.
+        ``root``: the distance of a record from the mean, in steps, negative below it, where that is needed.
         """
         yield f"contributions_{i}", self._sums(i, part)
         if isinstance(part, Different) and not isinstance(part, DifferentNumbers):

@@ -8,26 +8,16 @@ from pdrisk._core.lattice import Lattice
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.summary.summary_plan import Different, DifferentNumbers
 
-__all__ = ["different_values"]
-
 
 def different_values(
     dialect: Dialect, i: int, part: Different, rows: str, groups: Sequence[str], held: Callable[[str], str]
 ) -> str:
     """SELECT over the different values of a part, one line for each group, in brackets.
 
-    Parameters
-    ----------
-    dialect : Dialect
-    i : int
-        The number of the part.
-    part : Different
-    rows : str
-        A relation with the value as ``u0``, ``u1``, ... by the number of the part.
-    groups : sequence of str
-        Columns of ``rows``.
-    held : callable
-        Writes a sum of whole numbers that stays within 64 bits.
+    ``i``: the number of the part.
+    ``rows``: A relation with the value as ``u0``, ``u1``, ... by the number of the part.
+    ``groups``: columns of ``rows``.
+    ``held``: writes a sum of whole numbers that stays within 64 bits.
     """
     keys, by = "".join(f"{name}, " for name in groups), ", ".join(groups)
     value, sums = f"u{i}", ""

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.summary.summary_plan import Binned, Counted, Part, Summarised, SummaryPlan
 
-__all__ = ["at_keys", "by_span"]
-
 FEWEST = 256  # keys: fewer are joined in no time, and a key that is computed would be computed twice
 WIDEST = 2  # whole numbers between the ends for each key
 FARTHEST = 2**53  # from 0, of keys: groups of some columns come as DOUBLE

@@ -14,8 +14,6 @@ from pdrisk._core.size_sums import SizeSums
 from pdrisk._core.summary import FloatArray, IntArray, window_start
 from pdrisk.engines.sql.summary.summary_plan import Summarised, sides_of
 
-__all__ = ["Around", "Band", "BandMissedError", "Listed", "Lists", "Spanned", "counted", "listed", "summed"]
-
 Columns = dict[str, Any]
 Part = tuple[IntArray, IntArray, FloatArray]  # groups, ranks and records
 
@@ -26,17 +24,10 @@ class BandMissedError(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lists:
-    """Ragged lists of records, one for each of G groups.
+    """Ragged lists of records, one for each of G groups."""
 
-    Attributes
-    ----------
-    values : ndarray, shape (m,)
-    first : ndarray of int64, shape (G + 1,)
-        Where each group begins, and the end.
-    """
-
-    values: NDArray[Any]
-    first: IntArray
+    values: NDArray[Any]  # shape (m,)
+    first: IntArray  # where each group begins, and the end; shape (G + 1,)
 
     @classmethod
     def of(cls, column: NDArray[Any] | Lists) -> Lists:
@@ -86,32 +77,20 @@ class Lists:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Around:
-    """Records around a pivot, which is the record of quantile q or next to it.
-
-    Attributes
-    ----------
-    less, equal : ndarray of int64, shape (G,)
-        Numbers of records below the pivot, and equal to it.
-    below, above : Lists
-        The nearest records on each side, the nearest first.
-    """
+    """Records around a pivot, which is the record of quantile q or next to it."""
 
     q: float
     pivot: FloatArray
+    # `less`, `equal`: numbers of records below the pivot, and equal to it; shape (G,)
     less: IntArray
     equal: IntArray
+    # `below`, `above`: the nearest records on each side, the nearest first
     below: Lists
     above: Lists
 
     @classmethod
     def of(cls, found: Columns, i: int, k: int, q: float, n: IntArray, part: Summarised) -> Around:
-        """Records around the k-th pivot of part i, from its columns.
-
-        Raises
-        ------
-        BandMissedError
-            If the lists do not reach all ranks that are told apart.
-        """
+        """Records around the k-th pivot of part i, from its columns."""
         pivot = np.ma.filled(np.ma.asarray(found[f"pivot_{i}_{k}"], dtype=np.float64), 0.0)
         less, equal = (
             np.ma.filled(np.ma.asarray(found[f"{name}_{i}_{k}"], dtype=np.int64), 0) for name in ("less", "equal")
@@ -147,27 +126,15 @@ class Around:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Band:
-    """Records of one group in a band that a sample located.
-
-    Attributes
-    ----------
-    ranks : ndarray of int64
-    records : ndarray of float64
-        In ascending order; of those at an end of the band the first alone.
-    """
+    """Records of one group in a band that a sample located."""
 
     q: float
     ranks: IntArray
-    records: FloatArray
+    records: FloatArray  # in ascending order; of those at an end of the band the first alone
 
     @classmethod
     def of(cls, found: Columns, i: int, k: int, q: float, n: IntArray, part: Summarised) -> Band:
-        """Records of the k-th band of part i, from its columns.
-
-        Raises
-        ------
-        BandMissedError
-        """
+        """Records of the k-th band of part i, from its columns."""
         numbers = (np.ma.filled(found[f"{name}_{i}_{k}"], 0) for name in ("less", "at_lower", "at_upper"))
         less, at_lower, at_upper = (int(number[0]) for number in numbers)  # NULL where there is no row
         lower, upper = (float(found[f"{name}_{i}_{k}"][0]) for name in ("lower", "upper"))
@@ -202,21 +169,11 @@ class Band:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spanned:
-    """Records of G groups at consecutive ranks.
+    """Records of G groups at consecutive ranks."""
 
-    Attributes
-    ----------
-    q : float or None
-        The quantile whose window is among them.
-    first : ndarray of int64, shape (G,)
-        The rank of each group's first one.
-    records : Lists
-        In ascending order.
-    """
-
-    q: float | None
-    first: IntArray
-    records: Lists
+    q: float | None  # the quantile whose window is among them
+    first: IntArray  # the rank of each group's first one; shape (G,)
+    records: Lists  # in ascending order
 
     def at(self, rank: IntArray) -> FloatArray:
         """Records at these ranks, shape (..., G); any value beyond."""

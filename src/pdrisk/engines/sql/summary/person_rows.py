@@ -25,8 +25,6 @@ from pdrisk.engines.sql.summary.summary_plan import (
     SummaryPlan,
 )
 
-__all__ = ["number_of_rows", "records_of_people", "tells_offered", "with_people"]
-
 ORDERED = {"min": "MIN", "all": "MIN", "max": "MAX", "any": "MAX"}
 
 
@@ -41,13 +39,8 @@ def with_people(plan: SummaryPlan) -> SummaryPlan:
 def records_of_people(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
     """SELECT of people's records, with the columns of ``rows``, which holds the parts of ids as p0, p1, ...
 
-    Parameters
-    ----------
-    plan : SummaryPlan
-        With people; their ids come along as person0, person1, ... where the plan tells of them.
-    dialect : Dialect
-    rows : str
-        A relation of all rows: groups as g0, ..., values as x0, y0, u0, c0, ... by the number of their part.
+    ``plan``: With people; their ids come along as person0, person1, ... where the plan tells of them.
+    ``rows``: A relation of all rows: groups as g0, ..., values as x0, y0, u0, c0, ... by the number of their part.
     """
     people = plan.people
     assert people is not None
@@ -254,15 +247,9 @@ class _People:
 def number_of_rows(way: str, value: str, universe: Universe, dialect: Dialect) -> str:
     """One number of a person's values, to the last digit as on frames, whatever the order of rows.
 
-    Parameters
-    ----------
-    way : str
-        ``"mean"``, ``"sum"``, ``"count"`` or one of `ORDERED`.
-    value : str
-        SQL of type DOUBLE.
-    universe : Universe
-        Whose size decides how finely sums are rounded.
-    dialect : Dialect
+    ``way``: ``"mean"``, ``"sum"``, ``"count"`` or one of `ORDERED`.
+    ``value``: SQL of type DOUBLE.
+    ``universe``: whose size decides how finely sums are rounded.
     """
     call, infix, number = dialect.call, dialect.infix, dialect.number
     n = dialect.double(call("COUNT", value))

@@ -18,8 +18,6 @@ from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.summary.sizes import size_place
 from pdrisk.engines.sql.summary.summary_plan import Summarised, SummaryPlan
 
-__all__ = ["MOST_IN_DOUBLES", "MOST_PLACES", "Placing", "Sums", "places_of"]
-
 MOST_PLACES = 2.0**50  # from the lower bound, of records that are placed by arithmetic
 MOST_IN_DOUBLES = 2**23  # records whose terms, whatever they are, add up to a DOUBLE
 UNIT = 2.0**970  # of a term: a DOUBLE holds less than 2**54 of it
@@ -58,13 +56,7 @@ def places_of(terms: NDArray[Any], n: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """Writer of values on the grids, from columns x0, y0, ...
-
-    Attributes
-    ----------
-    dialect : Dialect
-    sums : Sums
-    """
+    """Writer of values on the grids, from columns x0, y0, ..."""
 
     dialect: Dialect
     sums: Sums
@@ -87,14 +79,8 @@ class Placing:
     def derived(self, i: int, part: Summarised, *, apart: bool, summed: bool) -> Iterator[tuple[str, str]]:
         """The value without NaN, clamped, and on the grids that the needs ask for, of what `placed` gives.
 
-        Parameters
-        ----------
-        i : int
-        part : Summarised
-        apart : bool
-            Whether records around ranks are told apart.
-        summed : bool
-            Whether the values of each person are summed.
+        ``apart``: whether records around ranks are told apart.
+        ``summed``: whether the values of each person are summed.
         """
         needs, x, dialect = part.needs, f"x{i}", self.dialect
         lo, hi = part.universe.lo, part.universe.hi

@@ -19,25 +19,16 @@ from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.summary.order_lists import Lists, Spanned
 from pdrisk.engines.sql.summary.summary_plan import Summarised, pivots
 
-__all__ = ["grouped_at_ranks", "records_at_ranks", "spanned"]
-
 SPARE = 1  # rank around a window: rounding may move floor(n q) by one
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Ranks that are read together, as SQL; there are no records below 1 and above n.
-
-    Attributes
-    ----------
-    first, last : str
-    q : float or None
-        The quantile whose window it holds.
-    """
+    """Ranks that are read together, as SQL; there are no records below 1 and above n."""
 
     first: str
     last: str
-    q: float | None
+    q: float | None  # the quantile whose window it holds
 
 
 def _spans(dialect: Dialect, part: Summarised, n: str) -> Iterator[_Span]:
@@ -66,15 +57,9 @@ def _span(ranks: Ranks, n: str) -> _Span:
 def records_at_ranks(dialect: Dialect, i: int, part: Summarised, n: str) -> list[tuple[str, str]]:
     """For the k-th span of part i, the first of its ranks, ``from_i_k``, and the list of its records, ``ranked_i_k``.
 
-    Parameters
-    ----------
-    dialect : Dialect
-        That is `by_rank`.
-    i : int
-    part : Summarised
-        Whose records are ``p0``, ``p1``, ... by the number of the part.
-    n : str
-        The number of records of the group.
+    ``dialect``: that is `by_rank`.
+    ``part``: Whose records are ``p0``, ``p1``, ... by the number of the part.
+    ``n``: the number of records of the group.
     """
     columns = []
     for k, span in enumerate(_spans(dialect, part, n)):

@@ -55,23 +55,15 @@ from pdrisk.engines.sql.summary.summary_plan import (
     pivots,
 )
 
-__all__ = ["Columns", "Fetch", "TableReading", "group_sizes", "read", "statements"]
-
 Columns = dict[str, Any]  # by name, arrays of one value for each line of an answer, masked where it is NULL
 Fetch = Callable[[str, list[list[Any]]], Columns]  # runs a statement with the parameters of its keys
 
 
 @dataclass(frozen=True, slots=True)
 class TableReading(Reading):
-    """Reading of a table.
+    """Reading of a table."""
 
-    Attributes
-    ----------
-    keys : list of list
-        The keys of the groups of the answer, a list for each expression of GROUP BY.
-    """
-
-    keys: list[list[Any]]
+    keys: list[list[Any]]  # the keys of the groups of the answer, a list for each expression of GROUP BY
 
 
 def read(
@@ -79,14 +71,8 @@ def read(
 ) -> tuple[tuple[Summary, ...], list[list[Any]]]:
     """Summaries of a plan's parts, and the keys of the groups, one list for each expression of GROUP BY.
 
-    Parameters
-    ----------
-    fetch : callable
-        Whatever it raises comes out, and may quote a record.
-    plan : SummaryPlan
-    key_lists : list of list or None
-        The parameters of ``plan.keys``; without them, the keys observed are returned.
-    dialect : Dialect
+    ``fetch``: whatever it raises comes out, and may quote a record.
+    ``key_lists``: the parameters of ``plan.keys``; without them, the keys observed are returned.
     """
     ways = [(plan, False), (all_told_apart(plan), False)]
     if can_be_banded(plan, dialect):

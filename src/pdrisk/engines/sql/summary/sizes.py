@@ -8,8 +8,6 @@ from pdrisk._core.size_sums import HALF_BITS, SIZE_PLACES, SizePoints
 from pdrisk._core.universe import Universe
 from pdrisk.engines.sql.dialects.dialect import Dialect
 
-__all__ = ["SIZE_LISTS", "searched", "size_place", "sums_by_size"]
-
 SIZE_LISTS = ("bin", "size", "high", "low")  # of a part's `SizeSums`
 
 
@@ -26,16 +24,8 @@ def size_place(dialect: Dialect, x: str, universe: Universe) -> str:
 def sums_by_size(dialect: Dialect, part: int, column: str, universe: Universe, rows: str, groups: Sequence[str]) -> str:
     """The SELECT of the lists `SIZE_LISTS` of a part, in one order, for each group.
 
-    Parameters
-    ----------
-    dialect : Dialect
-    part : int
-    column : str
-        The records' places.
-    universe : Universe
-    rows : str
-        What holds it, as it stands in FROM.
-    groups : sequence of str
+    ``column``: the records' places.
+    ``rows``: what holds it, as it stands in FROM.
     """
     call, infix = dialect.call, dialect.infix
     keys, by = "".join(f"{name}, " for name in groups), ", ".join(groups)

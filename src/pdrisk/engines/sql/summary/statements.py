@@ -35,16 +35,6 @@ from pdrisk.engines.sql.summary.summary_plan import (
     SummaryPlan,
 )
 
-__all__ = [
-    "RANKED",
-    "in_steps",
-    "looked_at",
-    "packed_counts",
-    "records_read",
-    "second_statement",
-    "statement",
-]
-
 
 def records_read(plan: SummaryPlan, dialect: Dialect) -> str:
     """SELECT of the records that a plan reads: groups as g0, ..., values as x0, y0, u0, c0, ... by part."""

@@ -13,26 +13,6 @@ from pdrisk._core.universe import Rectangle, Universe
 from pdrisk._model.query import Query
 from pdrisk._model.unit import Unit
 
-__all__ = [
-    "INFINITY",
-    "Binned",
-    "ContributionColumns",
-    "Counted",
-    "Different",
-    "DifferentNumbers",
-    "Part",
-    "PeopleRead",
-    "Summarised",
-    "SummarisedPair",
-    "SummaryPlan",
-    "all_told_apart",
-    "combined",
-    "for_query",
-    "pivots",
-    "sides",
-    "sides_of",
-]
-
 MOST_TOLD_APART = 2**13  # records around a rank that are listed; of more, all are counted at their points
 INFINITY = "CAST('infinity' AS DOUBLE)"
 
@@ -51,22 +31,14 @@ def sides_of(ranks: Ranks) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Summarised:
-    """Records of one expression within a universe.
-
-    Attributes
-    ----------
-    value : str
-        SQL of type DOUBLE over the columns of the source; NULL and NaN are missing.
-    column : str or None
-        The column in SQL, where the value is nothing else but its numbers.
-    """
+    """Records of one expression within a universe."""
 
     way: ClassVar[str] = "numbers"  # by which ledgers remember questions, whatever classes are called
 
-    value: str
+    value: str  # SQL of type DOUBLE over the columns of the source; NULL and NaN are missing
     universe: Universe
     needs: Needs
-    column: str | None = None
+    column: str | None = None  # the column in SQL, where the value is nothing else but its numbers
 
     def columns(self, value: str, other: str) -> list[tuple[str, str, Universe]]:
         """Prefix of each column's ends, its name in SQL, and its universe."""
@@ -105,32 +77,20 @@ class Summarised:
 
 @dataclass(frozen=True)
 class SummarisedPair(Summarised):
-    """Records of two expressions, where both have a value. Its universe is a `Rectangle`.
-
-    Attributes
-    ----------
-    other : str
-        The second value in SQL, like the first one.
-    """
+    """Records of two expressions, where both have a value. Its universe is a `Rectangle`."""
 
     way: ClassVar[str] = "pairs"
 
-    other: str = ""
+    other: str = ""  # the second value in SQL, like the first one
 
 
 @dataclass(frozen=True)
 class Binned(Summarised):
-    """Records counted in bins, without other needs.
-
-    Attributes
-    ----------
-    bins : Bins or None
-        Between edges; None: of each sign and size, as `pdrisk.engines.numpy.bins` numbers them.
-    """
+    """Records counted in bins, without other needs."""
 
     way: ClassVar[str] = "bins"
 
-    bins: Bins | None = None
+    bins: Bins | None = None  # between edges; None: of each sign and size, as `pdrisk.engines.numpy.bins` numbers them
 
 
 def all_told_apart(plan: SummaryPlan) -> SummaryPlan:
@@ -145,13 +105,8 @@ def all_told_apart(plan: SummaryPlan) -> SummaryPlan:
 def for_query(plan: SummaryPlan, query: Query, places: Sequence[int]) -> SummaryPlan:
     """The plan of a query, with the facts for curators or, if nobody will see them, without.
 
-    Parameters
-    ----------
-    plan : SummaryPlan
-        Of all that the lines of a query read.
-    query : Query
-    places : sequence of int
-        Which part of the plan each line finds its summary in.
+    ``plan``: of all that the lines of a query read.
+    ``places``: which part of the plan each line finds its summary in.
     """
     drawn = [Needs() for _ in plan.parts]
     for line in query.drawn_from if query.shares else ():
@@ -196,17 +151,11 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Different:
-    """Different values of one expression, and the values with one record.
-
-    Attributes
-    ----------
-    value : str
-        SQL that gives one value for what is equal, and NULL for what is missing.
-    """
+    """Different values of one expression, and the values with one record."""
 
     way: ClassVar[str] = "different values"
 
-    value: str
+    value: str  # SQL that gives one value for what is equal, and NULL for what is missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,42 +179,23 @@ Part = Summarised | Counted | Different
 
 @dataclass(frozen=True, slots=True)
 class PeopleRead:
-    """People of a source, and how their rows count.
+    """People of a source, and how their rows count."""
 
-    Attributes
-    ----------
-    keys : tuple of str
-        The parts of their ids in SQL, NULL where one is missing.
-    unit : Unit
-    secret : str
-        Decides, with a row's own content, which rows of a person count; letters and digits.
-    have_one : bool
-        Whether nobody has more than one row, by the statement of the source itself.
-    waves : tuple of str
-        Conditions in SQL of rows of the earlier and of the later wave, where the unit has waves.
-    """
-
-    keys: tuple[str, ...]
+    keys: tuple[str, ...]  # the parts of their ids in SQL, NULL where one is missing
     unit: Unit
-    secret: str
+    secret: str  # decides, with a row's own content, which rows of a person count; letters and digits
+    # whether nobody has more than one row, by the statement of the source itself
     have_one: bool = field(default=False, repr=False)
+    # conditions in SQL of rows of the earlier and of the later wave, where the unit has waves
     waves: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ContributionColumns:
-    """Records that say whose they are.
+    """Records that say whose they are."""
 
-    Attributes
-    ----------
-    keys : int
-        How many parts an id has: the columns person0, person1, ...
-    most : int
-        How many records a person has in a group at most.
-    """
-
-    keys: int
-    most: int
+    keys: int  # how many parts an id has: the columns person0, person1,
+    most: int  # how many records a person has in a group at most
 
     @property
     def columns(self) -> list[str]:
@@ -275,49 +205,32 @@ class ContributionColumns:
 
 @dataclass(frozen=True, slots=True)
 class SummaryPlan:
-    """Plan of what is read from a source.
+    """Plan of what is read from a source."""
 
-    Attributes
-    ----------
-    source : str
-        As it stands in FROM.
-    inner, where : tuple of str
-        Conditions, those of subqueries and the query's own.
-    groups : tuple of str
-        Group keys in SQL.
-    keys : str or None
-        A relation with the columns g0, g1, ... and code, one line for each listed key; None for the keys observed.
-    people : PeopleRead or None
-        Where rows of one person belong together.
-    lists_missing : bool
-        Whether one of the listed keys may be a missing one, or the keys observed include missing ones.
-    has_facts : bool
-        Whether the curator's numbers are read, too.
-    contributions : ContributionColumns or None
-        The columns by which people's contributions are read, too: see `ContributionSelects`.
-    rows : int
-        How many the source has, or nearly; 0 where nobody knows. Decides the speed only.
-    at_once : bool
-        Whether one statement reads all, since another one could see another state of the data.
-    drawn : tuple of Needs, or None
-        Of each part what noise is added to, where facts are read, too; None where nobody knows.
-    between : (int, int) or None
-        Ends of the listed keys, if all groups between them are read, and the keys not carried: see `by_span`.
-    """
-
-    source: str
+    source: str  # as it stands in FROM
+    # `inner`, `where`: conditions, those of subqueries and the query's own
     inner: tuple[str, ...]
     where: tuple[str, ...]
-    groups: tuple[str, ...]
+    groups: tuple[str, ...]  # group keys in SQL
+    # A relation with the columns g0, g1, ... and code, one line for each listed key; None for the keys
+    # observed.
     keys: str | None
     parts: tuple[Part, ...]
+    # where rows of one person belong together
     people: PeopleRead | None = field(default=None, repr=False)  # a secret, and part of no question
+    # whether one of the listed keys may be a missing one, or the keys observed include missing ones
     lists_missing: bool = field(default=True, repr=False)  # follows from the keys
+    # whether the curator's numbers are read, too
     has_facts: bool = field(default=True, repr=False)  # by what is shown, and part of no question
+    # the columns by which people's contributions are read, too: see `ContributionSelects`
     contributions: ContributionColumns | None = field(default=None, repr=False)  # likewise
+    # How many the source has, or nearly; 0 where nobody knows. Decides the speed only.
     rows: int = field(default=0, repr=False)
+    # whether one statement reads all, since another one could see another state of the data
     at_once: bool = field(default=False, repr=False)  # by the transaction that it is read in, and part of no question
+    # of each part what noise is added to, where facts are read, too; None where nobody knows
     drawn: tuple[Needs, ...] | None = field(default=None, repr=False)  # follows from the question
+    # ends of the listed keys, if all groups between them are read, and the keys not carried: see `by_span`
     between: tuple[int, int] | None = field(default=None, repr=False)  # follows from the keys
 
 
