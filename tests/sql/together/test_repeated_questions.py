@@ -218,7 +218,6 @@ OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("SELECT avg(x) FROM t", {"unused": pd.DataFrame({"x": [1.0]})}),
     ("SELECT avg(x) FROM t", {"bounds": (0, np.float64(100))}),
     ("SELECT avg(x) FROM f", {"f": pd.DataFrame({"x": [1.0] * 40})}),
-    ("SELECT g, avg(x) FROM t GROUP BY g", {"keys": list(range(repeated_questions.MOST_KEYS + 1))}),
 ]
 
 
@@ -254,6 +253,25 @@ def test_few_are_kept(monkeypatch) -> None:
     for number in range(8):
         pdrisk.sql("SELECT count(*) FROM t", con, eps=1 + number / 1000)
     assert 0 < len(repeated_questions._remembered) <= 5
+
+
+def test_few_letters_are_kept(monkeypatch) -> None:
+    monkeypatch.setattr(repeated_questions, "MOST_LETTERS", 4000)
+    con, kept = opened(), []
+    for keys in (range(1200), range(700), range(600), range(10), range(2000)):
+        pdrisk.sql("SELECT g, avg(x) FROM t GROUP BY g", con, **MEAN, keys=list(keys))
+        kept.append([len(text) for text, _ in repeated_questions._remembered])
+        assert sum(kept[-1]) <= 4000
+    assert list(map(len, kept)) == [0, 1, 1, 2, 2]
+
+
+def test_listed_keys_are_those_of_the_call() -> None:
+    """Of as many lists as there are calls, one of which the caller changes."""
+    con, keys = opened(), list(range(400))
+    for change in (lambda: None, keys.reverse, lambda: keys.append(-1), keys.sort, lambda: keys.remove(7)):
+        change()
+        answer = pdrisk.sql("SELECT g, count(x) AS n FROM t GROUP BY g", con, **MEAN, keys=keys)
+        assert answer["g"].tolist() == keys
 
 
 @pytest.mark.parametrize(("query", "options"), QUESTIONS[:1] + QUESTIONS[22:26])

@@ -77,7 +77,9 @@ def is_plain(given: Any, depth: int = 0, longest: int = LONGEST) -> bool:
         return kind is not int or abs(given) < LARGEST
     if depth > DEEPEST or (kind not in LISTS and kind is not dict) or len(given) > longest:
         return False
-    for part in given if kind in LISTS else (*given, *given.values()):  # noqa: SIM110 - a generator takes longer
-        if not is_plain(part, depth + 1, longest):
-            return False
-    return True
+    parts = given if kind in LISTS else (*given, *given.values())
+    kinds = set(map(type, parts))
+    if not kinds <= PLAIN:
+        return all(is_plain(part, depth + 1, longest) for part in parts)
+    numbers = parts if kinds == {int} else [part for part in parts if type(part) is int]
+    return not numbers or (min(numbers) > -LARGEST and max(numbers) < LARGEST)

@@ -8,7 +8,7 @@ number of rows, and no connection.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -26,7 +26,7 @@ from pdrisk._sql.together.several import Plan, planned
 from pdrisk.errors import ParameterError
 
 KEPT: Final = 256  # questions: of more, all are forgotten
-MOST_KEYS: Final = 100  # in a list of a question that is kept
+MOST_LETTERS: Final = 2**20  # of all questions together: of more, all are forgotten
 NOBODY_KNOWN: Final = PeopleAsked()
 NOWHERE: Final[Any] = None  # in the place of a connection
 
@@ -77,7 +77,7 @@ class Remembered:
         return _about(source, self.judged)
 
 
-_remembered: dict[Hashable, Remembered] = {}
+_remembered: dict[tuple[str, str], Remembered] = {}
 
 
 def text_of_question(sources: Sources, people: PeopleAsked, weights: object, said: Sequence[object]) -> str | None:
@@ -90,13 +90,13 @@ def text_of_question(sources: Sources, people: PeopleAsked, weights: object, sai
     )  # fmt: skip
     is_all = type(sources) is Sources and sources.schema is None and not any(from_elsewhere)
     is_all = is_all and people == NOBODY_KNOWN and weights is no_weights
-    return repr(said) if is_all and all(is_plain(each, longest=MOST_KEYS) for each in said) else None
+    return repr(said) if is_all and all(is_plain(each, longest=MOST_LETTERS // 3) for each in said) else None
 
 
 def planned_once(text: str | None, total: Any, keys: object, sources: Sources, *how: Callable[..., Any]) -> Plan:
     """Plan of a call with this text, as `planned` makes it or made it before; ``how`` it reads, nests and judges."""
     read, nest, judge = how
-    if text is None:
+    if text is None or len(text) > MOST_LETTERS:
         return planned(read, nest, judge, total, keys, sources)
     key = text, repr(total)
     if (known := _remembered.get(key)) is not None:
@@ -107,7 +107,7 @@ def planned_once(text: str | None, total: Any, keys: object, sources: Sources, *
             return Plan(read, nest, judge, total, keys, sources, (found,))
     plan = planned(read, nest, judge, total, keys, sources)
     if (made := Remembered.of(plan)) is not None:
-        if len(_remembered) >= KEPT:
+        if len(_remembered) >= KEPT or len(text) + sum(len(other) for other, _ in _remembered) > MOST_LETTERS:
             _remembered.clear()
         _remembered[key] = made
     return plan
