@@ -467,15 +467,25 @@ class TestKept:
     @pytest.mark.parametrize("made", OTHERS)
     def test_of_others_the_records_are_kept(self, spark, files, kept, made):
         d = pdrisk.Dataset(OTHERS[made](files), bounds={"x": (0, 100)})
-        assert d.var("x", eps=1).value is not None
+        assert d.var("x", eps=1).value is not None and not kept
+        assert d.var("x", eps=1, curator=True).value is not None
         assert len(kept) == 1
         assert left_behind(spark) == ([], 0)
+
+    def test_a_curator_looks_later(self, files):
+        d = pdrisk.Dataset(files, bounds={"x": (0, 100)})
+        for name in ("mean", "var"):
+            later, at_once = (getattr(d, name)("x", eps=1, curator=asked).curator for asked in (False, True))
+            assert later == at_once
+        drawn_anew = pdrisk.Dataset(files.filter("rand() < 0.5"), bounds={"x": (0, 100)})
+        with pytest.raises(QueryFailedError, match="has changed since the answer"):
+            drawn_anew.mean("x", eps=1).curator  # noqa: B018
 
     @pytest.mark.parametrize("kind", ["orc", "csv", "json"])
     def test_files_of_text_are_kept_and_those_of_columns_are_not(self, spark, files, kept, tmp_path, kind):
         files.write.format(kind).save(str(tmp_path / "rows"))
         frame = spark.read.schema("x double, g string").format(kind).load(str(tmp_path / "rows"))
-        pdrisk.Dataset(frame, bounds={"x": (0, 100)}).var("x", eps=1)
+        pdrisk.Dataset(frame, bounds={"x": (0, 100)}).var("x", eps=1, curator=True)
         assert len(kept) == (CONNECT or kind != "orc")
 
     @pytest.mark.parametrize(
