@@ -1,6 +1,7 @@
 """Every measure of everything that a Dataset can hold, and of every such population, is that of the pandas frame."""
 
 from contextlib import ExitStack
+from decimal import Decimal
 
 import duckdb
 import pandas as pd
@@ -175,3 +176,39 @@ def test_a_join_has_the_measures_of_the_merged_frame(source):
     merged = pdrisk.Dataset(FRAME.merge(codes.astype({"illness": FRAME["illness"].dtype}), on="illness"), person="pid")
     found = data.join(codes, on="illness").query("age > 20").l_diversity(["age", "zip"], "chapter")
     assert_same(found, merged.query("age > 20").l_diversity(["age", "zip"], "chapter"))
+
+
+class TestKeysOfArrow:
+    """Keys that pandas holds to be one are one in Polars and Arrow, and of a population elsewhere."""
+
+    @pytest.mark.parametrize("values", [[0.0, -0.0, 0.0, -0.0], [1.0, None, float("nan"), 1.0]])
+    def test_zeros_and_missing_values(self, values):
+        frame = pd.DataFrame({"g": ["a"] * 4, "f": values})
+        arrow = pa.table({"g": ["a"] * 4, "f": pa.array(values, type=pa.float64(), from_pandas=False)})
+        wanted = frame.dprisk.l_diversity("g", "f"), frame.dprisk.k_anonymity("f")
+        for data in (arrow, pl.from_arrow(arrow), frame.astype({"f": pd.ArrowDtype(pa.float64())})):
+            asked = pdrisk.Dataset(data)
+            found = asked.l_diversity("g", "f"), asked.k_anonymity("f")
+            assert [each.to_dict() for each in found] == [each.to_dict() for each in wanted]
+
+    def test_decimals(self):
+        frame = pd.DataFrame({"dec": [Decimal("0.10"), Decimal("0.10"), Decimal("1.10")]})
+        arrow = pa.table({"dec": pa.array(frame["dec"].tolist(), type=pa.decimal128(9, 2))})
+        with duckdb.connect() as con:
+            con.register("held", arrow)
+            con.execute("CREATE TABLE own AS FROM held")
+            kinds = [frame, arrow, pl.from_arrow(arrow), (con, "own")]
+            for data in kinds:
+                for population in kinds:
+                    found = pdrisk.Dataset(data).k_map("dec", population=population)
+                    assert (found.k_map, found.population) == (1, 3)
+
+    @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+    def test_bins_of_times(self, zone):
+        frame = pd.DataFrame({"t": pd.date_range("2020-01-01", periods=8, freq="D", tz=zone).as_unit("us")})
+        edges = [pd.Timestamp(f"2020-01-{day}", tz=zone) for day in ("01", "04", "09")]
+        wanted = frame.dprisk.k_anonymity("t", generalize={"t": edges})
+        arrow = pa.Table.from_pandas(frame)
+        for data in (arrow, pl.from_arrow(arrow)):
+            found = pdrisk.Dataset(data).k_anonymity("t", generalize={"t": edges})
+            assert found.to_dict() == wanted.to_dict()

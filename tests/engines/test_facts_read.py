@@ -1,6 +1,7 @@
 """An engine of SQL reads the curator's numbers where somebody may see them; without, the noise is added to the same."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import duckdb
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 import pdrisk
 from pdrisk._sql.dataset import duckdb_table as fluent
 from pdrisk._sql.tables import compiled_sources as engine
+from pdrisk.engines.sql.dialects.dialect import DuckDBDialect
 from pdrisk.engines.sql.summary import placing
 from sql_people import BOUNDS, PEOPLE, REGIONS, without_noise
 
@@ -75,6 +77,14 @@ def test_a_ledger_writes_down_what_answers_meant(con, statements, book, policy):
     assert reads_facts(statements) == bool(policy)
 
 
+def test_a_release_keeps_them_and_a_table_does_if_asked(con, statements):
+    people = pdrisk.Dataset((con, "people"), bounds=BOUNDS)
+    release = people.mean("distance", eps=2)
+    assert reads_facts(statements)
+    con.close()
+    assert release.curator.two_worlds > 0
+
+
 def test_a_table_has_them_if_asked(con, statements):
     people = pdrisk.Dataset((con, "people"), bounds=BOUNDS)
     table = people.mean("distance", eps=2, by="region", keys=REGIONS)
@@ -97,7 +107,12 @@ LATER = ["mean", "proportion", "std", "sum", "var"]  # noise is added to exact s
 
 
 class TestReadLater:
-    """The curator's numbers of one answer from a table are read when somebody looks at them."""
+    """The curator's numbers of one answer from a table on a server are read when somebody looks at them."""
+
+    @pytest.fixture(autouse=True)
+    def on_a_server(self, monkeypatch):
+        """As if DuckDB were one; `test_postgres_passes` and `test_spark` ask those that are."""
+        monkeypatch.setattr(DuckDBDialect, "reads_later", True)
 
     @staticmethod
     def people(con):
@@ -143,6 +158,12 @@ class TestReadLater:
             release.curator  # noqa: B018
         assert caught.value.__cause__ is None and caught.value.__context__ is None
         assert kept.curator.two_worlds > 0
+
+    def test_by_several_threads(self, con, statements):
+        release = self.ask(con, "var")
+        with ThreadPoolExecutor(8) as pool:
+            assert len({each.result() for each in [pool.submit(lambda: release.curator) for _ in range(40)]}) == 1
+        assert len(statements) == 2
 
     def test_nothing_is_pickled(self, con):
         assert pickle.loads(pickle.dumps(self.ask(con, "var"))).curator is None

@@ -72,13 +72,13 @@ class Release(Described, Arithmetic):
         """Curator's numbers: sensitivity and risk in these very data, for whoever may see the data.
 
         Under a ledger it is None, unless a curator named by the policy asked with ``curator=True``. It is never in
-        reprs, pickles, `to_dict` and JSON. Of a mean, sum, proportion or variance of a table in a database or file it
+        reprs, pickles, `to_dict` and JSON. Of a mean, sum, proportion or variance of a table on a server or of Spark it
         is read when it is first looked at, unless the question was asked with ``curator=True``.
 
         Raises
         ------
         QueryFailedError
-            If it is read then, and the table cannot be read any more or holds other data than the answer is about.
+            If it is read then, and the table cannot be read any more, or the sums that noise was added to are others.
         """
         return None if self.known is None else self.known()
 

@@ -21,6 +21,7 @@ Codes = NDArray[np.integer[Any]]
 
 SPAN = 2**16  # of whole numbers that are coded by their distance from the smallest, whatever the number of rows
 EXACT = 2**53  # beyond it floats skip whole numbers
+DIGITS = 15  # of decimals that floats tell apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,8 @@ def _coded(series: pd.Series) -> KeyColumn:
     if isinstance(dtype, pd.SparseDtype):
         series = dense(series)
         dtype = series.dtype
+    if isinstance(dtype, pd.ArrowDtype):
+        series = _in_numpy(series, dtype)
     if isinstance(dtype, pd.CategoricalDtype):
         narrow = series.cat.codes.to_numpy()
         codes = narrow.astype(np.int64)
@@ -89,6 +92,17 @@ def _coded(series: pd.Series) -> KeyColumn:
             f"column {series.name!r} holds values that are no keys, such as lists: convert it to text or numbers first."
         )
     return KeyColumn(series.name, found[0] + 1, pd.Index(found[1]))
+
+
+def _in_numpy(series: pd.Series, dtype: Any) -> pd.Series:
+    """Floats and times of Arrow as numpy holds them: Arrow tells 0.0 from -0.0, and NaN from a missing value."""
+    if dtype.kind == "f":
+        return pd.Series(series.to_numpy(dtype.numpy_dtype, na_value=np.nan), name=series.name)
+    unit, zone = (getattr(dtype.pyarrow_dtype, name, None) for name in ("unit", "tz"))
+    if dtype.kind != "M" or unit is None:  # a day has none
+        return series
+    held: Any = f"datetime64[{unit}]" if zone is None else pd.DatetimeTZDtype(unit, zone)
+    return series.astype(held)
 
 
 def recoded(column: KeyColumn, places: NDArray[np.integer[Any]], labels: pd.Index) -> KeyColumn:
@@ -117,10 +131,22 @@ def _like(one: KeyColumn, other: KeyColumn) -> KeyColumn:
     return replace(other, labels=plain)
 
 
+def _without_decimals(column: KeyColumn) -> KeyColumn:
+    """The column with decimals as floats, which decimals of so few digits are told apart by."""
+    labels: Any = column.labels
+    if labels.dtype != object and not isinstance(labels.dtype, pd.ArrowDtype):
+        return column
+    values = labels.tolist()
+    few = all(isinstance(value, Decimal) and len(value.normalize().as_tuple().digits) <= DIGITS for value in values)
+    return replace(column, labels=pd.Index([float(value) for value in values], dtype="float64")) if few else column
+
+
 def on_common_labels(one: KeyColumn, other: KeyColumn, sides: tuple[str, str]) -> tuple[KeyColumn, KeyColumn]:
     """Both columns with the same labels; ``sides`` names them in errors."""
     if one.labels is other.labels:
         return one, other
+    if _kind(one) == _kind(other) == NUMBER and one.labels.dtype != other.labels.dtype:
+        one, other = _without_decimals(one), _without_decimals(other)
     other = _like(one, other)
     _check_kinds(one, other, sides)
     if len(one.codes) > len(other.codes):

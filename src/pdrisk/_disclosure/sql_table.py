@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pdrisk._disclosure.classes import classes_of
 from pdrisk._disclosure.generalize import generalized
-from pdrisk._disclosure.keys import KeyColumn, coded, label_dtype
+from pdrisk._disclosure.keys import DIGITS, KeyColumn, coded, label_dtype
 from pdrisk._disclosure.tables import KeyRequest, Side, no_numbers, several_rows
 from pdrisk._guard import guarded
 from pdrisk._model.declared.declarations import Declarations
@@ -35,7 +35,6 @@ from pdrisk.engines.sql.summary.reading import Fetch
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 DECIMAL: Final = re.compile(r"(?:numeric|decimal)\((\d+),\s*-?\d+\)", re.IGNORECASE)
-DIGITS: Final = 15  # of a decimal, which comes as a float
 Result = TypeVar("Result")
 UNDECLARED: Final = Declarations()
 
@@ -122,12 +121,16 @@ class SQLKeys:
     def _column(self, asked: KeyRequest, name: Hashable, found: Any) -> KeyColumn:
         """A key column of these values, generalised."""
         there = ~np.ma.getmaskarray(found)
-        places, values = pd.factorize(np.ma.getdata(found)[there])
+        values: Any = np.ma.getdata(found)[there]
         is_derived = any(each.name == name for each in self._derived)
         dtype = dtype_of(self._rows.column(name)) if is_derived else self.table.columns[str(name)].dtype
-        labels = coded(pd.Series(plain_keys(self._rows.same(name), values.tolist()), dtype=label_dtype(dtype)))
+        value, places = self._rows.same(name), None
+        if values.dtype.kind != "i" or value.span in (None, (0, 1)):  # else they are plain already
+            places, values = pd.factorize(values)
+            values = plain_keys(value, values.tolist())
+        labels = coded(pd.Series(values, dtype=label_dtype(dtype)))
         codes = np.zeros(len(there), dtype=np.int64)
-        codes[there] = labels.codes[places]
+        codes[there] = labels.codes if places is None else labels.codes[places]
         column = KeyColumn(name, codes, labels.labels, labels.ordered)
         return generalized(column, asked.generalize[name]) if name in asked.generalize else column
 

@@ -126,5 +126,5 @@ def asked_of(table: SQLTable, question: Any, request: Request) -> tuple[Query, T
             'keys="private" asks a second time, for the groups that noise has chosen: list the keys, or pass '
             'keys="observed".'
         )
-    at_once = request.curator or (is_release(query) and not can_read_later(query))
+    at_once = request.curator or (is_release(query) and not (engine.reads_later and can_read_later(query)))
     return query if at_once else replace(query, has_facts=False), engine

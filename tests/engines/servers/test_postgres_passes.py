@@ -99,6 +99,28 @@ class TestOneState:
         assert len(sent) == 2
 
 
+class TestReadLater:
+    """What only curators see is read when they look, and only of what noise was added to."""
+
+    @pytest.mark.parametrize("name", ["mean", "var"])
+    def test_the_same_numbers(self, server, name):
+        with connected(server) as con:
+            con.execute(
+                "CREATE TEMP TABLE still AS SELECT i / 7.0::double precision AS x FROM generate_series(1, 99) i"
+            )
+            data = pdrisk.Dataset((con, "still"), bounds=BOUNDS)
+            later, at_once = (getattr(data, name)("x", eps=1, curator=asked).curator for asked in (False, True))
+        assert later == at_once
+
+    @pytest.mark.parametrize("name", ["mean", "var"])
+    def test_somebody_wrote_meanwhile(self, server, sent, name):
+        with connected(server) as con:
+            release = getattr(of(con), name)("x", eps=1)
+            assert len(sent) == 1
+            with pytest.raises(pdrisk.QueryFailedError, match="has changed since the answer"):
+                release.curator  # noqa: B018
+
+
 class TestBySeveralProcesses:
     """Each pass is a plain aggregate, which a server reads by several processes."""
 

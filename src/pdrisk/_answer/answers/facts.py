@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from threading import Lock
 
 import numpy as np
 
@@ -184,8 +185,9 @@ def facts_read_later(
 ) -> Callable[[], Facts]:
     """The facts of a query's only line, which are read when they are called for.
 
-    They raise QueryFailedError if the table cannot be read then, or does not hold what noise was added to.
+    They raise QueryFailedError if the table cannot be read then, or if sums that noise was added to are others.
     """
+    lock = Lock()
 
     def made() -> Facts:
         try:
@@ -200,4 +202,10 @@ def facts_read_later(
         with np.errstate(all="ignore"):
             return facts_of_lines(query, [mechanism], reading, [looked])[0]
 
-    return called_once(made)
+    facts_once = called_once(made)
+
+    def read() -> Facts:
+        with lock:  # several threads may look at the same time
+            return facts_once()
+
+    return read

@@ -32,6 +32,7 @@ class Dialect:
     materialized = "MATERIALIZED "  # before a CTE that is computed once, however often it is read
     stepwise = False  # whether the second pass over all records is a statement of its own, if it may be: see `in_steps`
     reads_spans = False  # whether groups between the ends of listed keys are read instead of these: see `by_span`
+    reads_later = True  # whether what only curators see of an answer is read when they look: see `facts_read_later`
     orders = True  # whether the engine puts the lines of listed keys in their order; else who fetches them does
     engine = "this engine"  # for people
     letters, octets = "LENGTH", "STRLEN"  # functions of the length of a text
@@ -297,6 +298,7 @@ class DuckDBDialect(Dialect):
     by_pivot = True
     skips = True
     reads_spans = True
+    reads_later = False  # who opened a file or database closes it soon, and another look costs as much
 
     def call(self, name: str, *arguments: str) -> str:  # noqa: D102
         if arguments == ("*",):
