@@ -32,6 +32,8 @@ from pdrisk.study import assess_report
 from pdrisk.study.plan import SOURCES, Variable, eps_list, statistics_of, usable, variables
 from pdrisk.study.sampling import sampling95, weighted_sampling95
 
+__all__ = ["AUTO", "RISKS", "Exposure", "Weighing", "exposure", "weighing_of", "weighted_means"]
+
 AUTO = "auto"  # the mechanism of answers that name none
 STATISTICS = ("mean", "median", "min", "max", "var")
 PLAIN = ("count", "sum")  # one person moves them by their global sensitivity in any data: nothing to rank
@@ -180,7 +182,13 @@ def exposure(
 
 
 def weighing_of(frame: pd.DataFrame, weights: Any, bounds: object) -> Weighing | None:
-    """The weights that are named or else declared; None without any, or with False."""
+    """The weights that are named or else declared; None without any, or with False.
+
+    Raises
+    ------
+    ParameterError, ColumnTypeError
+        As every weighted statistic does.
+    """
     if not isinstance(frame, pd.DataFrame):  # `variables` says so
         return None
     if weights is None:
@@ -267,9 +275,16 @@ def weighted_means(
     each: Laplace noise of scale ``2 W max(|lo|, |hi|) / eps`` and ``2 W / eps``. Its quotient is cut to the bounds.
     Its errors are those of all pairs of `GRID` equally likely values of both noises.
 
-    ``frame, columns, eps, bounds, weights``: as for `exposure`.
-    Returns: columns ``column eps n mean noise95 recipe95 sampling95``, all but ``eps`` and ``n`` in the unit of the
-        column; ``n`` is the number of records with a value and a weight.
+    Parameters
+    ----------
+    frame, columns, eps, bounds, weights
+        As for `exposure`.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``column eps n mean noise95 recipe95 sampling95``, all but ``eps`` and ``n`` in the unit of the column;
+        ``n`` is the number of records with a value and a weight.
     """
     weighing = weighing_of(frame, weights, bounds)
     assert weighing is not None

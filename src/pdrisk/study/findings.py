@@ -15,6 +15,8 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 from pdrisk.study import evidence
 from pdrisk.study.evidence import Evidence, cannot
 
+__all__ = ["findings"]
+
 COLUMNS: Final = (
     "column", "statistic", "sample_size", "repetition", "eps", "n", "global_sensitivity", "local_sensitivity",
     "worst_case", "two_worlds", "many_worlds",
