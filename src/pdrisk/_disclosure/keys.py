@@ -111,11 +111,17 @@ def recoded(column: KeyColumn, places: NDArray[np.integer[Any]], labels: pd.Inde
     return KeyColumn(column.name, mapping[column.codes], labels)
 
 
-def label_dtype(dtype: Any) -> Any:
-    """The dtype of labels for values that are no pandas frame's: pandas' own for text, and numpy's for the rest."""
+def label_dtype(dtype: Any, missing: bool) -> Any:
+    """The dtype of labels for values that are no pandas frame's: pandas' own for text, and numpy's for the rest.
+
+    Beside missing ones whole numbers and truth values keep theirs, since numpy's would become floats or objects.
+    """
     if isinstance(dtype, pd.CategoricalDtype):
         return pd.CategoricalDtype(pd.Index(list(dtype.categories)), dtype.ordered)
-    return None if isinstance(dtype, pd.StringDtype) else getattr(dtype, "numpy_dtype", dtype)
+    if isinstance(dtype, pd.StringDtype):
+        return None
+    plain = getattr(dtype, "numpy_dtype", dtype)
+    return dtype if missing and plain.kind in "biu" else plain
 
 
 def _like(one: KeyColumn, other: KeyColumn) -> KeyColumn:

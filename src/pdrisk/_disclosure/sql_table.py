@@ -128,7 +128,10 @@ class SQLKeys:
         if values.dtype.kind != "i" or value.span in (None, (0, 1)):  # else they are plain already
             places, values = pd.factorize(values)
             values = plain_keys(value, values.tolist())
-        labels = coded(pd.Series(values, dtype=label_dtype(dtype)))
+        missing = (
+            not there.all() and not self.declared.of(name).missing
+        )  # whole numbers with codes are numpy's in frames
+        labels = coded(pd.Series(values, dtype=label_dtype(dtype, missing)))
         codes = np.zeros(len(there), dtype=np.int64)
         codes[there] = labels.codes if places is None else labels.codes[places]
         column = KeyColumn(name, codes, labels.labels, labels.ordered)

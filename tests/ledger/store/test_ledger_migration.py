@@ -34,6 +34,7 @@ SLOW = """
 NOBODY = """
     import shutil, tempfile
     held = open(sys.argv[1], "rb").read()
+    pdrisk.Ledger.datasets(sys.argv[1])  # imports what nobody else may be allowed to read
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(65534)
