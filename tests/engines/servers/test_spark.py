@@ -477,9 +477,9 @@ class TestKept:
         for name in ("mean", "var"):
             later, at_once = (getattr(d, name)("x", eps=1, curator=asked).curator for asked in (False, True))
             assert later == at_once
-        drawn_anew = pdrisk.Dataset(files.filter("rand() < 0.5"), bounds={"x": (0, 100)})
+        drawn_anew = files.filter("double(java_method('java.lang.Math', 'random')) < 0.5")
         with pytest.raises(QueryFailedError, match="has changed since the answer"):
-            drawn_anew.mean("x", eps=1).curator  # noqa: B018
+            pdrisk.Dataset(drawn_anew, bounds={"x": (0, 100)}).mean("x", eps=1).curator  # noqa: B018
 
     @pytest.mark.parametrize("kind", ["orc", "csv", "json"])
     def test_files_of_text_are_kept_and_those_of_columns_are_not(self, spark, files, kept, tmp_path, kind):
