@@ -81,6 +81,7 @@ MUTANTS = [
     ("attack/_ledger.py", "min(rows, listed)", "rows", "attack_ledger"),
     ("engines/numpy/person_records.py", "self._hashes_of(keys)[at])", "at.astype(np.uint64))",
      "private_keys_neighbours"),
+    ("engines/numpy/smallest_hashes.py", "faulty = np.bitwise_count(sums) != added", "faulty = added > 99", "people"),
     ("_model/answering.py", "len(members) <= levels", "len(members) < levels", JUDGE + " approximate_quantiles"),
     ("_model/groups/private_keys.py", "return eps / 2 if are_private", "return eps if are_private", JUDGE),
     ("_model/groups/private_keys.py", "<= exact <= LARGEST_DELTA", "<= exact", JUDGE + " partition_selection"),

@@ -21,6 +21,7 @@ from pdrisk._core.universe import Universe
 from pdrisk._model.unit import Unit
 from pdrisk.engines.numpy import person_records as people
 from pdrisk.engines.numpy.person_records import Persons
+from pdrisk.engines.numpy.smallest_hashes import copies, perhaps_repeated, smallest_of_each
 from pdrisk.risk import exact_identifiability
 
 pytestmark = pytest.mark.filterwarnings("ignore::pdrisk.NoisyReleaseWarning")
@@ -206,19 +207,61 @@ class TestSmallestHashes:
         hashes = draw.integers(0, 2**64, len(of), dtype=np.uint64) >> np.uint64(64 - bits)  # the first bits are alike
         if bits < 63:
             hashes = np.unique(hashes)[draw.permutation(len(of)) % len(np.unique(hashes))]
-        found = people._smallest_of_each(of, hashes, most)
+        found = smallest_of_each(of, hashes, most)
         for owner in range(owners):
             own = of == owner
             assert np.sort(hashes[own & found]).tolist() == np.sort(hashes[own])[:most].tolist()
 
     def test_owners_without_anything(self):
         of, hashes = np.array([4, 4, 1, 4]), np.array([9, 2, 5, 2**63], dtype=np.uint64)
-        assert people._smallest_of_each(of, hashes, 2).tolist() == [True, True, True, False]
+        assert smallest_of_each(of, hashes, 2).tolist() == [True, True, True, False]
 
-    @pytest.mark.parametrize("hashes", [[], [3], [3, 1, 2], [3, 1, 3, 2, 3, 1]])
-    def test_repeated(self, hashes):
-        expected = [at for at, each in enumerate(hashes) if hashes.count(each) > 1]
-        assert people._repeated(np.array(hashes, dtype=np.uint64)).tolist() == expected
+    @pytest.mark.parametrize("different", [1, 3, 200, 2**64])
+    def test_copies(self, different):
+        draw = np.random.default_rng(different % 1000)
+        for size, owners in itertools.product((0, 1, 2, 500, 70_000), (1, 40)):
+            of = draw.integers(0, owners, size)
+            contents = draw.integers(0, different, size, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+            again, number = copies(of, contents)
+            found = pd.Series(np.zeros(size, dtype=np.int64))
+            found[again] = number
+            grouped = found.groupby([of, contents])
+            assert grouped.transform("size").sub(1).equals(grouped.transform("max"))  # so many beside the first
+            assert not pd.DataFrame({"of": of, "content": contents, "number": found}).duplicated().any()
+            assert set(again) <= set(perhaps_repeated(contents))
+
+    def test_few_that_do_not_repeat_are_looked_at(self):
+        contents = np.random.default_rng(1).integers(0, 2**64, 100_000, dtype=np.uint64)
+        assert len(perhaps_repeated(contents)) < 10_000
+
+    @pytest.mark.parametrize("ids", [lambda i: i, lambda i: i * 10**9, lambda i: f"person {i}", lambda i: i % 7 + 0.5])
+    def test_as_many_copies_as_likely(self, ids):
+        """Of nine equal rows and another, each is chosen as often: by whole ids, near or far apart, and by others."""
+        people = [10_000, 7][ids(8) == 1.5]
+        frame = pd.DataFrame(
+            {"pid": [ids(i) for i in range(people) for _ in range(10)], "x": ([0.0] * 9 + [1]) * people}
+        )
+        share = Dataset(frame, person="pid", bounds={"x": (0, 1)}).mean("x", eps=10**6, rows=1).value
+        assert abs(share - 0.1) < 5 * (0.09 / people) ** 0.5
+
+    @pytest.mark.parametrize("rows", [1, 3, 8])
+    @pytest.mark.parametrize("ids", [lambda i: i, lambda i: i * 10**9, lambda i: f"person {i}"])
+    def test_others_do_not_matter(self, ids, rows):
+        """Nor do their ids, their rows or the order: the same rows of everybody else count."""
+        draw = np.random.default_rng(rows)
+        frame = pd.DataFrame({"pid": draw.integers(0, 30, 400), "x": draw.integers(0, 6, 400) / 1.0})
+        frame["pid"] = frame["pid"].map(ids)
+
+        def chosen(frame):
+            asked = Dataset(frame, person="pid", bounds={"x": (0, 6)})
+            object.__setattr__(asked._known_people, "secret", lambda: b"q" * 32)
+            sums = asked.sum("x", eps=10**9, rows=rows, by="pid_too", keys=kept)
+            return sums["value"].round(6).tolist()
+
+        kept = [ids(i) for i in range(5, 30)]
+        frame["pid_too"] = frame["pid"]
+        others = frame[frame["pid"].isin(kept)].sample(frac=1, random_state=1)
+        assert chosen(frame) == chosen(others)
 
 
 class TestPairs:

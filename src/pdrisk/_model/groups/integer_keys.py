@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 PIECE = 2**16  # rows at a time, whose distances stay in the processor's cache
 TABLE = 2**20  # entries at most, and no more than rows: else keys are looked up
+DENSE = 2  # whole numbers for each row, at most: else they are numbered
 MARKS = 8  # entries of one byte for each row, at most: else numbers are hashed
 
 
@@ -56,3 +57,13 @@ def different_integers(values: NDArray[Any]) -> int:
     for start in range(0, len(values), PIECE):
         occurs[(values[start : start + PIECE] - least).view(unsigned).astype(np.intp)] = True
     return int(np.count_nonzero(occurs))
+
+
+def places_of_integers(values: NDArray[Any]) -> NDArray[np.int64] | None:
+    """The distance of each whole number from the least; None if many between them do not occur."""
+    if not len(values):
+        return None
+    least = values.min()
+    if int(values.max()) - int(least) >= DENSE * len(values):
+        return None
+    return (values - least).view(np.dtype(f"u{values.dtype.itemsize}")).astype(np.int64)

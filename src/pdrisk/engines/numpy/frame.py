@@ -76,13 +76,15 @@ class FrameReading(Reading):
         own = found.records(place_of(asked), universe if bounded else None, distinct=distinct)
         assert own.persons is not None
         used = np.ones(len(own.persons), dtype=bool) if own.selected is None else own.selected
-        groups = np.zeros(len(used), dtype=np.int64) if own.codes is None else own.codes.astype(np.int64)
-        values = np.zeros(len(used), dtype=np.int64)
+        rows = np.flatnonzero(used)
+        groups = values = np.zeros(len(rows), dtype=np.int64)
+        if own.codes is not None:
+            groups = own.codes[rows].astype(np.int64)
         if distinct:
-            values = pd.factorize(found.frame[asked.column])[0].astype(np.int64)
+            values = pd.factorize(found.frame[asked.column])[0][rows].astype(np.int64)
         elif bounded:
-            values = np.clip(np.asarray(own.values, dtype=np.float64), universe.lo, universe.hi)
-        return PersonRecords(values[used], groups[used], own.persons[used], found.groups), used
+            values = np.clip(np.asarray(own.values, dtype=np.float64)[rows], universe.lo, universe.hi)
+        return PersonRecords(values, groups, own.persons[rows], found.groups), used
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,12 @@ from pdrisk._core.contributions import DENSE, numbered
 from pdrisk._core.lattice import numbers_grid
 from pdrisk._core.once import once
 from pdrisk._core.universe import Universe
-from pdrisk._model.groups.integer_keys import different_integers
+from pdrisk._model.groups.integer_keys import different_integers, places_of_integers
 from pdrisk._model.groups.keys import Key
 from pdrisk._model.rowwise.families import missing_of
 from pdrisk._model.unit import Secret, Unit
 from pdrisk.engines.numpy.chunks import SIZE
+from pdrisk.engines.numpy.smallest_hashes import copies, rank_within, smallest_of_each
 
 NOBODY = -1
 
@@ -51,18 +52,29 @@ class Persons:
     @once
     def numbers(self) -> NDArray[np.int64]:
         """The number of each row's person, shape (N,); `NOBODY` where any part of the id is missing."""
+        if self._places is not None:
+            return self._places
         found: NDArray[np.int64] | None = None
         nobody = np.zeros(len(self.frame), dtype=bool)
-        for column in self.unit.person:
-            own, different = pd.factorize(self.frame[column])
+        for column, (own, different) in zip(self.unit.person, self._numbered, strict=True):
             nobody |= missing_of(self.frame[column])
             nobody |= own < 0
-            own = own.astype(np.int64, copy=False)
             if found is not None:
                 own = pd.factorize(found * (len(different) + 1) + own)[0].astype(np.int64, copy=False)
             found = own
         assert found is not None
         return np.where(nobody, NOBODY, found) if nobody.any() else found
+
+    @once
+    def _places(self) -> NDArray[np.int64] | None:
+        """Distances of whole ids from the least; None where there are no such ids, or they lie far apart."""
+        return None if self._whole is None else places_of_integers(self._whole)
+
+    @once
+    def _numbered(self) -> list[tuple[NDArray[np.int64], pd.Series]]:
+        """Of each id column the numbers of its values, -1 where one is missing, and the values that they number."""
+        made = [pd.factorize(self.frame[column]) for column in self.unit.person]
+        return [(own.astype(np.int64, copy=False), pd.Series(of)) for own, of in made]
 
     @once
     def nobody(self) -> NDArray[np.bool_] | None:
@@ -86,8 +98,16 @@ class Persons:
 
     @once
     def hashes(self) -> NDArray[np.uint64]:
-        """A keyed hash of each row's person, shape (N,)."""
-        return self._mixed(*(self._hash(self.frame[column]) for column in self.unit.person))
+        """A keyed hash of each row's person, shape (N,); any number where the id is missing."""
+        return self._mixed(*(self._hashes_of_ids(part) for part in range(len(self.unit.person))))
+
+    def _hashes_of_ids(self, part: int) -> NDArray[np.uint64]:
+        """Those of one id column, of each value once where equal values are of one type."""
+        column = self.frame[self.unit.person[part]]
+        if self._places is not None or column.dtype == object:
+            return self._hash(column)
+        own, different = self._numbered[part]
+        return np.append(self._hash(different), np.uint64(0))[own]
 
     def records(
         self,
@@ -176,7 +196,7 @@ class Persons:
         if not too_many.any():
             return rows, persons, group
         order = np.lexsort((self._mixed(self.hashes[rows[first]], self._hashes_of(keys)[at]), of))
-        chosen = order[_rank_within(of[order]) < self.unit.groups]
+        chosen = order[rank_within(of[order]) < self.unit.groups]
         kept = np.isin(persons * groups + group, (of * groups + at)[chosen])
         return rows[kept], persons[kept], group[kept]
 
@@ -191,21 +211,24 @@ class Persons:
         A row is its own values, so equal rows of a person are told apart by a number of their own, whichever has it.
         """
         kept = np.ones(len(rows), dtype=bool)
-        several = np.flatnonzero((np.bincount(pairs) > self.unit.rows)[pairs])
-        if not len(several):
+        are_of_several = (np.bincount(pairs) > self.unit.rows)[pairs] if len(rows) else kept
+        if not are_of_several.any():
             return kept
+        several: Any = slice(None)
+        if 2 * np.count_nonzero(are_of_several) < len(rows):  # else it takes longer to pick them
+            several = np.flatnonzero(are_of_several)
         own, of = rows[several], pairs[several]
         contents = hashes(own)
         if not contents:  # alike, too
             order = np.argsort(of, kind="stable")
-            kept[several[order]] = _rank_within(of[order]) < self.unit.rows
+            alike = np.empty(len(of), dtype=bool)
+            alike[order] = rank_within(of[order]) < self.unit.rows
+            kept[several] = alike
             return kept
         content = self._mixed(self.hashes[own], *contents)
-        same = np.zeros(len(own), dtype=np.int64)
-        alike = _repeated(content)
-        order = alike[np.lexsort((content[alike], of[alike]))]
-        same[order] = _rank_within(of[order], content[order])
-        kept[several] = _smallest_of_each(of, self._mixed(content, same.astype(np.uint64)), self.unit.rows)
+        again, number = copies(of, content)
+        content[again] = self._mixed(content[again], number)
+        kept[several] = smallest_of_each(of, content, self.unit.rows)
         return kept
 
     def _collapsed(
@@ -295,41 +318,6 @@ def _one_of_each(pairs: NDArray[np.int64], rows: NDArray[np.intp], most: int) ->
     found = np.full(most, NOBODY, dtype=np.intp)
     found[pairs] = rows
     return found[found != NOBODY]
-
-
-def _repeated(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Where hashes are that occur more than once; to sort them takes a tenth of the time of looking for these."""
-    ordered = np.sort(hashes)
-    if not (ordered[1:] == ordered[:-1]).any():
-        return np.zeros(0, dtype=np.intp)
-    return np.flatnonzero(pd.Series(hashes).duplicated(keep=False))
-
-
-def _smallest_of_each(of: NDArray[np.int64], hashes: NDArray[np.uint64], most: int) -> NDArray[np.bool_]:
-    """Which things have the smallest hashes of their owner's, ``most`` of each at most; owners are numbered from 0.
-
-    Owner and first bits of the hash make one number, which sorts ten times as fast as both. Where the first bits leave
-    open which ones count, the whole hash decides.
-    """
-    bits = 64 - int(of.max()).bit_length()
-    keys = (of.astype(np.uint64) << np.uint64(bits)) | (hashes >> np.uint64(64 - bits))
-    sizes = np.bincount(of)
-    ends = np.cumsum(sizes)
-    kept = keys <= np.sort(keys)[np.minimum(ends - sizes + most, ends) - 1][of]
-    tied = np.flatnonzero((np.bincount(of[kept], minlength=len(sizes)) > most)[of])
-    order = tied[np.lexsort((hashes[tied], of[tied]))]
-    kept[order] = _rank_within(of[order]) < most
-    return kept
-
-
-def _rank_within(*sorted_keys: NDArray[Any]) -> NDArray[np.int64]:
-    """For each of sorted things its place, from 0, among those with equal keys."""
-    size = len(sorted_keys[0])
-    starts = np.ones(size, dtype=bool)
-    if size:
-        starts[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in sorted_keys])
-    first = np.maximum.accumulate(np.where(starts, np.arange(size), 0))
-    return np.arange(size) - first
 
 
 def _collapse(
