@@ -16,7 +16,7 @@ from pathlib import Path
 
 PIECE = 10**7  # rows of a file
 RUNS = 3
-FEW, GROUPS, ROWS_BY_GROUPS = 10**3, (10**4, 10**5, 10**6), 10**8
+FEW, GROUPS, ROWS_BY_GROUPS = 10**3, (10**4, 10**5, 10**6, 10**7), 10**8
 PAGE = Path(__file__).parent.parent / "docs" / "scale.csv"
 COLUMNS = ("question", "rows", "groups", "seconds_min", "seconds_max", "megabytes_min", "megabytes_max")
 

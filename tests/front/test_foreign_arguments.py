@@ -428,8 +428,8 @@ class TestAttrs:
 
 LISTS = {
     "range": (lambda: range(10**9), "1,000,000,000"),
-    "list": (lambda: list(range(10**6 + 1)), "1,000,001"),
-    "array": (lambda: np.arange(10**6 + 1), "1,000,001"),
+    "list": (lambda: list(range(10**7 + 1)), "10,000,001"),
+    "array": (lambda: np.arange(10**7 + 1), "10,000,001"),
     "endless": (itertools.count, "more"),
     "generator": (lambda: (key for key in itertools.count()), "more"),
     "product": (lambda: itertools.product(range(10**5), repeat=5), "more"),
@@ -437,9 +437,9 @@ LISTS = {
 
 
 class TestTooManyKeys:
-    """A query has a million keys at most, which is said before they fill the memory."""
+    """A query has ten million keys at most, which is said before they fill the memory."""
 
-    SAID = r"keys can be 1,000,000 at most, but are {}: list fewer, ask in several queries\."
+    SAID = r"keys can be 10,000,000 at most, but are {}: list fewer, ask in several queries\."
 
     @pytest.mark.slow
     @pytest.mark.sampled(6)
@@ -465,7 +465,7 @@ class TestTooManyKeys:
             lambda: pdrisk.schema_for(missing={"n": itertools.count()}),
         ):
             with pytest.raises(
-                pdrisk.ParameterError, match=r"^missing( codes)? can be 1,000,000 at most, but are more: l"
+                pdrisk.ParameterError, match=r"^missing( codes)? can be 10,000,000 at most, but are more: l"
             ):
                 call()
 

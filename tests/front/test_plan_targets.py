@@ -202,7 +202,7 @@ class TestWhatDoesNotFit:
         ({"count()": {}}, {}, pdrisk.ParameterError, r"count\(\) has no target: give it one"),
         ({"mean(x)": {"noise95": 5}}, {}, pdrisk.ParameterError, "needs bounds"),
         ({"count()": {"noise95": 5, "rows": 2}}, {}, pdrisk.ParameterError, "pass person="),
-        ({"count()": {"noise95": 5, "by": 10**7}}, {}, pdrisk.ParameterError, "more than 1,000,000 groups"),
+        ({"count()": {"noise95": 5, "by": 10**8}}, {}, pdrisk.ParameterError, "more than 10,000,000 groups"),
         ({"t": {"count()": {"by": 3}}}, {}, pdrisk.ParameterError, "unknown option 'by' of a question in a table"),
         ({"count()": {"noise95": 5, "by": "sex"}}, {}, pdrisk.ColumnTypeError, r'as in {"sex": 2}'),
         ({"count()": {"noise95": 5, "by": ["sex"]}}, {}, pdrisk.ColumnTypeError, r'as in {"sex": 2}'),

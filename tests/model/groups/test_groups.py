@@ -235,7 +235,7 @@ class TestKeysThatExist:
             (PAIRS.set_axis(["plan", "plan"], axis=1), "two columns of one name"),
             (PAIRS.assign(plan="1"), "is text, but the .* holds numbers"),
             (PAIRS.assign(plan=[[1], [2], [3]]), "must be a single value"),
-            (pd.DataFrame({"plan": range(1_000_001), "name": "a"}), "1,000,000 at most, but are 1,000,001"),
+            (pd.DataFrame({"plan": range(10_000_001), "name": "a"}), "10,000,000 at most, but are 10,000,001"),
         ],
     )
     @pytest.mark.whole

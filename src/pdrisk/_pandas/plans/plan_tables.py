@@ -20,6 +20,7 @@ from pdrisk._core.surveys.weighted import SumOfWeights
 from pdrisk._mechanisms.laws.laplace_sums import critical_of_sum
 from pdrisk._model.answering import joined
 from pdrisk._model.arguments import checked_flag
+from pdrisk._model.groups.keys import MOST
 from pdrisk._model.plain import float_of
 from pdrisk._model.query import UNIT, Line, Query
 from pdrisk._model.unit import judged_people, judged_unit
@@ -35,7 +36,6 @@ OPTIONS: Final = (*TARGETS, "by", "margins", "n", *OF_PERSON, *OF_LINE)
 DECADES: Final = 8  # of the eps that a plan may give, from 1e-6 to 100, each with four digits
 A_DECADE: Final = 9000
 GRID: Final = range(DECADES * A_DECADE)
-MOST_CELLS: Final = 10**6
 
 Ask = Callable[[object, Mapping[str, Any]], Iterator[Line]]
 
@@ -313,6 +313,6 @@ def _groups(by: object, whole: Callable[[str, object, int], int]) -> tuple[tuple
     if isinstance(by, str | list | tuple | set):
         raise ColumnTypeError('by is a number of groups, or a dict from column to number of keys, as in {"sex": 2}.')
     number = {column: whole("by", keys, 1) for column, keys in (by.items() if isinstance(by, Mapping) else [("", by)])}
-    if math.prod(number.values()) > MOST_CELLS:
-        raise ParameterError(f"by= makes more than {MOST_CELLS:,} groups: plan with fewer.")
+    if math.prod(number.values()) > MOST:
+        raise ParameterError(f"by= makes more than {MOST:,} groups: plan with fewer.")
     return tuple(number), number
