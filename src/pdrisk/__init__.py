@@ -152,8 +152,8 @@ if not TYPE_CHECKING:
             return _import_now(f"pdrisk.{name}")
         if name not in _LATER:
             raise AttributeError(f"module 'pdrisk' has no attribute {name!r}")
-        found = globals()[name] = getattr(_import_now(_LATER[name]), name)
-        return found
+        attribute = globals()[name] = getattr(_import_now(_LATER[name]), name)
+        return attribute
 
 
 def __dir__() -> list[str]:

@@ -96,13 +96,13 @@ def _remove_if_left(lock: Path) -> None:
         lock.unlink()  # fails while a process has it open
         part.unlink(missing_ok=True)
         return
-    found = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
+    descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
     try:
-        fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         part.unlink(missing_ok=True)
         lock.unlink(missing_ok=True)
     finally:
-        os.close(found)
+        os.close(descriptor)
 
 
 def _begun(path: Path) -> tuple[Path, Path, int]:
@@ -137,12 +137,12 @@ def _locked(held: int, lock: Path) -> bool:
 def _sync(folder: Path) -> None:
     """Bring the renaming to the disk, where folders can be opened."""
     try:
-        found = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
     except OSError:
         return
     try:
-        os.fsync(found)
+        os.fsync(descriptor)
     except OSError:
         pass  # some file systems cannot; then a file may be missing after a power cut
     finally:
-        os.close(found)
+        os.close(descriptor)

@@ -45,14 +45,16 @@ def from_handler(error: BaseException) -> BaseException | None:
     being dealt with there.
     """
     chain, seen = [error], {id(error)}
-    for each in chain:
-        place = each.__traceback__
+    for exception in chain:
+        place = exception.__traceback__
         while place is not None and not _is_handler(place.tb_frame):
             place = place.tb_next
         if place is not None:
-            each.__context__ = each.__cause__ = None
-            return each.with_traceback(TracebackType(place.tb_next, place.tb_frame, place.tb_lasti, place.tb_lineno))
-        for other in (each.__cause__, each.__context__):
+            exception.__context__ = exception.__cause__ = None
+            return exception.with_traceback(
+                TracebackType(place.tb_next, place.tb_frame, place.tb_lasti, place.tb_lineno)
+            )
+        for other in (exception.__cause__, exception.__context__):
             if other is not None and id(other) not in seen:
                 seen.add(id(other))
                 chain.append(other)

@@ -53,7 +53,7 @@ def when_imported(name: str, then: Then) -> None:
     if name in sys.modules:
         then(sys.modules[name])
     # By its name: another copy of this module may have put its own there, and each of two would ask the other.
-    waiting: Any = next((each for each in sys.meta_path if type(each).__name__ == _Waiting.__name__), None)
+    waiting: Any = next((finder for finder in sys.meta_path if type(finder).__name__ == _Waiting.__name__), None)
     if waiting is None:
         waiting = _Waiting()
         sys.meta_path.insert(0, waiting)

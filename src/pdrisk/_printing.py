@@ -75,16 +75,16 @@ def inert(table: pd.DataFrame) -> pd.DataFrame:
 
     Numbers stay numbers, texts such as ``-1.5`` too.
     """
-    found = table.copy(deep=False)
+    sheet = table.copy(deep=False)
     for place in range(table.shape[1]):
         cells = table.iloc[:, place]
         if cells.dtype.kind == "O":
             texts = (cell for cell in cells.unique() if isinstance(cell, str))
-            quoted = {cell: said for cell in texts if (said := _quoted(cell)) is not cell}
+            quoted = {cell: text for cell in texts if (text := _quoted(cell)) is not cell}
             if quoted:
-                found.isetitem(place, [quoted.get(cell, cell) for cell in cells])
-    found.columns = [_quoted(name) if isinstance(name, str) else name for name in table.columns]
-    return found
+                sheet.isetitem(place, [quoted.get(cell, cell) for cell in cells])
+    sheet.columns = [_quoted(name) if isinstance(name, str) else name for name in table.columns]
+    return sheet
 
 
 def _quoted(cell: str) -> str:

@@ -131,7 +131,7 @@ class Dataset(HeldData):
             raise ColumnTypeError(f"curator must be True or False, not of type {type(curator).__name__}.")
         if version is not None and ledger is None:
             raise ParameterError("version= names the state of the data for a ledger: pass ledger= as well.")
-        said = {"bounds": bounds, "keys": keys, "missing": missing}
+        declarations = {"bounds": bounds, "keys": keys, "missing": missing}
         self._several = type(data) is dict
         tables = streams_read(data if self._several else {ONE_TABLE: data})
         given = tables_given(tables)
@@ -141,7 +141,7 @@ class Dataset(HeldData):
         check_one_or_other({**tables, **with_it}, self._public)
         of_public = tables_given(with_it) if with_it else None
         header = None if columns is None else columns.header
-        given, of_public = declared_in(given, of_public, header, schema, said)
+        given, of_public = declared_in(given, of_public, header, schema, declarations)
         for frame in given.frames.values():
             check_no_na_of_r(frame)
         if columns is not None and ONE_TABLE in given.said:
@@ -175,13 +175,15 @@ class Dataset(HeldData):
             {} if self._ledger is None else frames,
             version,
             people.label,
-            public=[in_memory[each] for each in with_it if each in in_memory],
+            public=[in_memory[public_name] for public_name in with_it if public_name in in_memory],
             held={} if self._ledger is None else {n: e for n, e in self._given.held.items() if n not in with_it},
         )
         if self._ledger is not None:
             self._ledger.identify(self._identity)
-        own = secrets.token_bytes(32)
-        self._known_people = replace(people, secret=secret if self._ledger is not None else partial(bytes, own))
+        random_bytes = secrets.token_bytes(32)
+        self._known_people = replace(
+            people, secret=secret if self._ledger is not None else partial(bytes, random_bytes)
+        )
 
     @property
     def _design(self) -> Design | None:
@@ -253,15 +255,15 @@ class Dataset(HeldData):
         ParameterError, UnknownColumnError, ColumnTypeError
             If an expression is not row-wise, or does not fit the data.
         """
-        found = copy.copy(self)
+        extended = copy.copy(self)
         for name, expression in columns.items():
             people, taken = self._people, (*self._people.columns, *(self._kept.columns if self._kept else ()))
-            frame = by_declarations(found._frame, self._ledger)
+            frame = by_declarations(extended._frame, self._ledger)
             with advising(frame):
-                found._assigned, found._derived = assigned(
-                    frame, name, expression, found._derived, taken, people.constant
+                extended._assigned, extended._derived = assigned(
+                    frame, name, expression, extended._derived, taken, people.constant
                 )
-        return found
+        return extended
 
     def join(self, other: Any, on: str | list[str] | None = None, how: str = "inner") -> Dataset:
         """Joined Dataset: with a public table, or with another Dataset of the same people. The same ledger pays.
@@ -311,11 +313,11 @@ class Dataset(HeldData):
         """The joined Dataset with the filters and columns of both applied again."""
         if not isinstance(side, Dataset):
             return self
-        found = self.assign(**{each.name: each.text for each in side._derived})
+        joined = self.assign(**{column.name: column.text for column in side._derived})
         if side._kept is not None:
-            kept = judged_again(side._kept, found._frame, lambda name: declared(found._frame, name).keys)
-            found._kept = kept if self._kept is None else self._kept.and_also(kept)
-        return found
+            kept = judged_again(side._kept, joined._frame, lambda name: declared(joined._frame, name).keys)
+            joined._kept = kept if self._kept is None else self._kept.and_also(kept)
+        return joined
 
     def _side(self) -> JoinSide:
         """This Dataset as one table of a join."""

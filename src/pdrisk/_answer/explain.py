@@ -97,16 +97,16 @@ def explain(
     table = _in_pandas(answer)
     if table is None:
         raise ColumnTypeError(f"explain takes an answer of pdrisk, not {type(answer).__name__}.")
-    said = Answer.from_attrs(table.attrs)
-    if said is None and table.attrs.get(PUBLIC_ROWS):
+    description = Answer.from_attrs(table.attrs)
+    if description is None and table.attrs.get(PUBLIC_ROWS):
         return DisplayedText(OF_NOBODY)
-    if said is None:
+    if description is None:
         raise ParameterError(NO_ANSWER)
-    said.check_unchanged(table)
+    description.check_unchanged(table)
     import_module("pdrisk._answer.tables.quality").check_unscaled(table)  # later: tables import their explanations
-    is_curators = isinstance(audience, str) and audience == "curator" and not said.delta
-    exposed = _most_exposed(said, table) if is_curators else ()
-    return explained(said, audience, so_far, language, prior=prior, exposed=exposed)
+    is_curators = isinstance(audience, str) and audience == "curator" and not description.delta
+    exposed = _most_exposed(description, table) if is_curators else ()
+    return explained(description, audience, so_far, language, prior=prior, exposed=exposed)
 
 
 def _in_pandas(answer: object) -> pd.DataFrame | None:
@@ -122,36 +122,36 @@ def _in_pandas(answer: object) -> pd.DataFrame | None:
     return table
 
 
-def _most_exposed(said: Answer, table: pd.DataFrame) -> list[Exposed | None]:
+def _most_exposed(answer: Answer, table: pd.DataFrame) -> list[Exposed | None]:
     """The curator's numbers of the most exposed group of each line, as far as the table holds them."""
-    if said.headings is None:
-        levels = said.index[1:] if said.names else said.index
-        return [_of_rows(_rows_of(said, line, table), levels, line.eps, said.grouped) for line in said.lines]
+    if answer.headings is None:
+        levels = answer.index[1:] if answer.names else answer.index
+        return [_of_rows(_rows_of(answer, line, table), levels, line.eps, answer.grouped) for line in answer.lines]
     width = len(Curator.COLUMNS)
-    shown = [said.curators[at : at + width] for at in range(0, len(said.curators), width)]
-    own = [()] * (len(said.lines) - len(shown)) + shown  # what was asked before the last query has no columns
-    found = []
-    for line, columns in zip(said.lines, own, strict=True):
+    shown = [answer.curators[at : at + width] for at in range(0, len(answer.curators), width)]
+    headings = [()] * (len(answer.lines) - len(shown)) + shown  # what was asked before the last query has no columns
+    exposed = []
+    for line, columns in zip(answer.lines, headings, strict=True):
         rows = table[[name for name in columns if name in table.columns]]
         if len(rows.columns) == width:
-            keys = [name for name in said.groups if name in table.columns]
+            keys = [name for name in answer.groups if name in table.columns]
             rows = rows.set_axis(list(Curator.COLUMNS), axis=1).join(table[keys])
-            found.append(_of_rows(rows, tuple(keys), line.eps, said.grouped))
+            exposed.append(_of_rows(rows, tuple(keys), line.eps, answer.grouped))
         else:
-            found.append(None)
-    return found
+            exposed.append(None)
+    return exposed
 
 
-def _rows_of(said: Answer, line: AnswerLine, table: pd.DataFrame) -> pd.DataFrame:
+def _rows_of(answer: Answer, line: AnswerLine, table: pd.DataFrame) -> pd.DataFrame:
     """The rows of one line; in tables of ``agg`` the index says which these are."""
-    if said.names:
-        own_name = said.names[said.lines.index(line)]
-        return table[[each == own_name for each in _level(table, "name")]]
-    if said.index[:2] != ("column", "statistic"):
-        own = said.index[-1] if len(said.lines) > 1 else None  # of several statistics of one column
-        if own == "q":
-            return table[[Quantile(float(q)).label == line.statistic for q in _level(table, own)]]
-        return table if own is None else table[[label == line.statistic for label in _level(table, own)]]
+    if answer.names:
+        own_name = answer.names[answer.lines.index(line)]
+        return table[[name == own_name for name in _level(table, "name")]]
+    if answer.index[:2] != ("column", "statistic"):
+        level = answer.index[-1] if len(answer.lines) > 1 else None  # of several statistics of one column
+        if level == "q":
+            return table[[Quantile(float(q)).label == line.statistic for q in _level(table, level)]]
+        return table if level is None else table[[label == line.statistic for label in _level(table, level)]]
     labels = [[plain_label(label) for label in _level(table, name)] for name in ("column", "statistic")]
     return table[[pair == (line.column, line.statistic) for pair in zip(*labels, strict=True)]]
 
@@ -163,13 +163,13 @@ def _of_rows(rows: pd.DataFrame, index: tuple[Hashable, ...], eps: float, groupe
     numbers = {name: rows[name].to_numpy(dtype=np.float64) for name in Curator.COLUMNS}
     order = most_exposed_first(numbers["n"], numbers["two_worlds"], numbers["many_worlds"], numbers["identifiability"])
     most = int(order[0])
-    own: dict[str, Any] = {name: float(values[most]) for name, values in numbers.items()}
-    loss = 0.0 if own["two_worlds"] <= 0.5 else eps  # of a risk that rounds to 1 no more is known
-    if 0.5 < own["two_worlds"] < 1:
-        loss = min(eps, float(privacy_loss(own["two_worlds"], 0.5)))
+    row: dict[str, Any] = {name: float(values[most]) for name, values in numbers.items()}
+    loss = 0.0 if row["two_worlds"] <= 0.5 else eps  # of a risk that rounds to 1 no more is known
+    if 0.5 < row["two_worlds"] < 1:
+        loss = min(eps, float(privacy_loss(row["two_worlds"], 0.5)))
     groups = [name for name in index if name not in ("column", "statistic", "release")]
     named = ", ".join(str(_level(rows, name)[most]) for name in groups) or f"row {most + 1}" * grouped
-    return Exposed(Curator(**own | {"n": int(own["n"]), "loss": loss, "left_out": None}), named or None)
+    return Exposed(Curator(**row | {"n": int(row["n"]), "loss": loss, "left_out": None}), named or None)
 
 
 def _level(table: pd.DataFrame, name: Hashable) -> Any:

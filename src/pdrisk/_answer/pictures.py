@@ -76,12 +76,12 @@ class _Icons:
             return EXTRA
         return MIXED if first < self.times else WRONG
 
-    def legend(self, said: Mapping[str, str]) -> list[tuple[str, str]]:
+    def legend(self, wording: Mapping[str, str]) -> list[tuple[str, str]]:
         coin, over = self.out_of // 2, "" if self.at_most else "_over"
         return [
-            (ANYWAY, said["anyway"].format(times=f"{coin:,}")),
-            (EXTRA, said[f"extra{over}"].format(times=f"{self.times - coin:,}")),
-            (WRONG, said[f"wrong{over}"].format(times=f"{self.out_of - self.times:,}")),
+            (ANYWAY, wording["anyway"].format(times=f"{coin:,}")),
+            (EXTRA, wording[f"extra{over}"].format(times=f"{self.times - coin:,}")),
+            (WRONG, wording[f"wrong{over}"].format(times=f"{self.out_of - self.times:,}")),
         ]
 
 
@@ -91,15 +91,15 @@ def _icons(eps: float) -> _Icons:
     return _Icons(*counted(worst, out_of), out_of)
 
 
-def icons(eps: float, said: Mapping[str, str] = ENGLISH) -> Figure:
+def icons(eps: float, wording: Mapping[str, str] = ENGLISH) -> Figure:
     """Icon array: how often an attacker is right anyway, right because of a release, and wrong.
 
     ``eps``: of the release; its worst case is drawn.
-    ``said``: texts, by field.
+    ``wording``: texts, by field.
     Returns: Publishable. In words: `icons_text`.
     """
     array = _icons(eps)
-    keys = array.legend(said) + ([(MIXED, said["icons_enlarged"])] if array.enlarged else [])
+    keys = array.legend(wording) + ([(MIXED, wording["icons_enlarged"])] if array.enlarged else [])
     apart = 0.065 * math.ceil(len(array.enlarged) / 10)
     beside = sum(_key_height(text) for _, text in keys) + apart
     height = max(2.15 if array.each == 1 else 2.45, 0.3 + beside + EDGE)
@@ -108,7 +108,7 @@ def icons(eps: float, said: Mapping[str, str] = ENGLISH) -> Figure:
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(height, 0))
     axes.set_axis_off()
     style: dict[str, Any] = {"va": "top", "linespacing": 1.15, **WORDS}
-    axes.text(EDGE, EDGE, said["icons_title"].format(out_of=f"{array.out_of:,}"), **style)
+    axes.text(EDGE, EDGE, wording["icons_title"].format(out_of=f"{array.out_of:,}"), **style)
     _signs(axes, array.signs, EDGE, 0.27, 0.18)
     top = 0.3
     for sign, text in keys:
@@ -117,7 +117,7 @@ def icons(eps: float, said: Mapping[str, str] = ENGLISH) -> Figure:
         top += _key_height(text)
     _signs(axes, array.enlarged, 2.25, top, 0.065)
     if array.each > 1:
-        axes.text(EDGE, 2.2, said["icons_each"].format(each=array.each), **style)
+        axes.text(EDGE, 2.2, wording["icons_each"].format(each=array.each), **style)
     return figure
 
 
@@ -137,13 +137,13 @@ def _signs(axes: Axes, signs: str, left: float, top: float, inches: float) -> No
         (MIXED, "s", {"facecolor": "white", "edgecolor": INK, "hatch": "//////"}),
         (WRONG, "o", {"facecolor": "white", "edgecolor": PALE}),
     ):
-        at = np.array([place for place, each in enumerate(signs) if each == sign])
+        at = np.array([place for place, kind in enumerate(signs) if kind == sign])
         share = 0.6 if marker == "D" else 0.7
         x, y = left + inches * (at % 10 + 0.5), top + inches * (at // 10 + 0.5)
         axes.scatter(x, y, s=(72 * inches * share) ** 2, marker=marker, linewidth=0.6, **style)  # type: ignore[arg-type]
 
 
-def icons_text(eps: float, said: Mapping[str, str] = ENGLISH) -> str:
+def icons_text(eps: float, wording: Mapping[str, str] = ENGLISH) -> str:
     """`icons` as signs and words.
 
     Examples
@@ -165,12 +165,12 @@ def icons_text(eps: float, said: Mapping[str, str] = ENGLISH) -> str:
       .  wrong: at least 26
     """
     array = _icons(eps)
-    lines = [said["icons_title"].format(out_of=f"{array.out_of:,}"), *_rows(array.signs, 10)]
-    lines += [f"  {sign}  {text}" for sign, text in array.legend(said)]
+    lines = [wording["icons_title"].format(out_of=f"{array.out_of:,}"), *_rows(array.signs, 10)]
+    lines += [f"  {sign}  {text}" for sign, text in array.legend(wording)]
     if array.each > 1:
-        lines.append(f"  {said['icons_each'].format(each=array.each)}")
+        lines.append(f"  {wording['icons_each'].format(each=array.each)}")
     if array.enlarged:
-        lines += [f"  {MIXED}  {said['icons_enlarged']}", *_rows(array.enlarged, 10)]
+        lines += [f"  {MIXED}  {wording['icons_enlarged']}", *_rows(array.enlarged, 10)]
     return "\n".join(lines)
 
 
@@ -179,7 +179,12 @@ def _rows(signs: str, across: int) -> list[str]:
 
 
 def two_worlds(
-    local_sensitivity: float, scale: float, said: Mapping[str, str] = ENGLISH, *, unit: str = "", sketch: bool = False
+    local_sensitivity: float,
+    scale: float,
+    wording: Mapping[str, str] = ENGLISH,
+    *,
+    unit: str = "",
+    sketch: bool = False,
 ) -> Figure:
     """The Laplace curves of the noisy answer with and without the most exposed person, and where they overlap.
 
@@ -187,7 +192,7 @@ def two_worlds(
     ----------
     local_sensitivity, scale : float
         In the unit of the answer; scale above 0.
-    said : mapping of str
+    wording : mapping of str
         Texts, by field.
     unit : str, optional
         Of the answer, for the axis.
@@ -200,11 +205,11 @@ def two_worlds(
         Curator only, and it says so. In words: `two_worlds_text`.
     """
     distance, b = local_sensitivity, scale
-    facts = [line for fact in _worlds_facts(said, distance, b, sketch) for line in lines_of(fact, WIDTH - 2 * EDGE)]
-    facts += [said["font_lacks"]] if legible(unit) != unit else []
-    axis = textwrap.wrap(legible(said["worlds_axis"].format(unit=f", {unit}" if unit else "")), ACROSS)
-    notes = [*facts, said["curator_only"]]
-    figure = canvas(2.1 + LINE * (len(axis) + len(notes)), said["worlds_title"])
+    facts = [line for fact in _worlds_facts(wording, distance, b, sketch) for line in lines_of(fact, WIDTH - 2 * EDGE)]
+    facts += [wording["font_lacks"]] if legible(unit) != unit else []
+    axis = textwrap.wrap(legible(wording["worlds_axis"].format(unit=f", {unit}" if unit else "")), ACROSS)
+    notes = [*facts, wording["curator_only"]]
+    figure = canvas(2.1 + LINE * (len(axis) + len(notes)), wording["worlds_title"])
     axes = styled(figure.subplots())
     reach = max(4 * b, 1.3 * distance)
     x = np.unique(np.concatenate([np.linspace(-reach, distance + reach, 801), [0.0, distance]]))
@@ -218,16 +223,21 @@ def two_worlds(
     few_ticks(axes)
     style: dict[str, Any] = {"fontsize": SIZE, "textcoords": "offset points", "va": "center"}
     peak = 0.95 / (2 * b)
-    axes.annotate(said["worlds_without"], (0, peak), (-8, 0), ha="right", color=BLUE, **style)
-    axes.annotate(said["worlds_with"], (distance, peak), (8, 0), ha="left", color=RED, **style)
+    axes.annotate(wording["worlds_without"], (0, peak), (-8, 0), ha="right", color=BLUE, **style)
+    axes.annotate(wording["worlds_with"], (distance, peak), (8, 0), ha="left", color=RED, **style)
     axes.set_xlabel("\n".join(axis), labelpad=2, **WORDS)
-    axes.set_ylabel(said["worlds_density"], labelpad=3, **WORDS)
+    axes.set_ylabel(wording["worlds_density"], labelpad=3, **WORDS)
     under(figure, notes)
     return figure
 
 
 def two_worlds_text(
-    local_sensitivity: float, scale: float, said: Mapping[str, str] = ENGLISH, *, unit: str = "", sketch: bool = False
+    local_sensitivity: float,
+    scale: float,
+    wording: Mapping[str, str] = ENGLISH,
+    *,
+    unit: str = "",
+    sketch: bool = False,
 ) -> str:
     """`two_worlds` as a table of both curves.
 
@@ -248,32 +258,38 @@ def two_worlds_text(
       curator only: these come from the data, do not publish
     """
     distance, b = local_sensitivity, scale
-    rows = [(said["worlds_axis"].format(unit=f", {unit}" if unit else ""), said["worlds_without"], said["worlds_with"])]
+    rows = [
+        (
+            wording["worlds_axis"].format(unit=f", {unit}" if unit else ""),
+            wording["worlds_without"],
+            wording["worlds_with"],
+        )
+    ]
     for at in sorted({-2 * b, -b, 0.0, distance, distance + b, distance + 2 * b}):
         one, other = (math.exp(-abs(at - centre) / b) / (2 * b) for centre in (0.0, distance))
         rows.append((formatting.thousands(at), f"{one:.4g}", f"{other:.4g}"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     table = ["  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
-    facts = [f"  {text}" for text in [*_worlds_facts(said, distance, b, sketch), said["curator_only"]]]
-    return "\n".join([said["worlds_title"], *table, *facts])
+    facts = [f"  {text}" for text in [*_worlds_facts(wording, distance, b, sketch), wording["curator_only"]]]
+    return "\n".join([wording["worlds_title"], *table, *facts])
 
 
-def _worlds_facts(said: Mapping[str, str], distance: float, scale: float, sketch: bool) -> list[str]:
+def _worlds_facts(wording: Mapping[str, str], distance: float, scale: float, sketch: bool) -> list[str]:
     """Facts of two Laplace curves: they overlap in exp(-distance / 2 scale) of each."""
-    distances = said["worlds_distance"].format(
+    distances = wording["worlds_distance"].format(
         distance=formatting.thousands(distance), scale=formatting.thousands(scale)
     )
     if sketch:
-        distances = said["worlds_sketch"].format(loss=formatting.thousands(distance / scale))
+        distances = wording["worlds_sketch"].format(loss=formatting.thousands(distance / scale))
     if distance == 0:
-        return [distances, said["worlds_same"]]
+        return [distances, wording["worlds_same"]]
     believed = reached(distance / scale)
     out_of = common_denominator([believed])
     times, at_most = counted(believed, out_of)
-    right = said["worlds_right" if at_most else "worlds_right_over"].format(
+    right = wording["worlds_right" if at_most else "worlds_right_over"].format(
         coin=f"{out_of // 2:,}", times=f"{times:,}", out_of=f"{out_of:,}"
     )
-    return [distances, said["worlds_overlap"].format(overlap=f"{math.exp(-distance / (2 * scale)):.3g}"), right]
+    return [distances, wording["worlds_overlap"].format(overlap=f"{math.exp(-distance / (2 * scale)):.3g}"), right]
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +301,7 @@ class _Mark:
     text: str
 
 
-def _marks(said: Mapping[str, str], eps: float) -> tuple[list[_Mark], int]:
+def _marks(wording: Mapping[str, str], eps: float) -> tuple[list[_Mark], int]:
     """Half the eps, the release's own eps, and twice it, with one denominator to compare them."""
     chosen = {"half": eps / 2, "here": eps, "twice": 2 * eps}
     risks = {name: reached(loss) for name, loss in chosen.items()}
@@ -294,18 +310,18 @@ def _marks(said: Mapping[str, str], eps: float) -> tuple[list[_Mark], int]:
     for name, worst in risks.items():
         times, at_most = counted(worst, out_of)
         field = f"curve_{name}" if at_most else f"curve_{name}_over"
-        marks.append(_Mark(chosen[name], worst, said[field].format(eps=f"{eps:.6g}", times=f"{times:,}")))
+        marks.append(_Mark(chosen[name], worst, wording[field].format(eps=f"{eps:.6g}", times=f"{times:,}")))
     return marks, out_of
 
 
-def risk(eps: float, said: Mapping[str, str] = ENGLISH) -> Figure:
+def risk(eps: float, wording: Mapping[str, str] = ENGLISH) -> Figure:
     """The worst case against eps, with a release marked, half its eps and twice.
 
     Parameters
     ----------
     eps : float
         Of the release.
-    said : mapping of str
+    wording : mapping of str
         Texts, by field.
 
     Returns
@@ -313,8 +329,8 @@ def risk(eps: float, said: Mapping[str, str] = ENGLISH) -> Figure:
     matplotlib.figure.Figure
         Publishable. In words: `risk_text`.
     """
-    marks, out_of = _marks(said, eps)
-    figure = canvas(2.75, said["curve_title"])
+    marks, out_of = _marks(wording, eps)
+    figure = canvas(2.75, wording["curve_title"])
     axes = styled(figure.subplots())
     x = np.linspace(0, 2.6 * eps, 400)
     axes.plot(x, posterior(x), color=INK, linewidth=1.4)
@@ -323,8 +339,8 @@ def risk(eps: float, said: Mapping[str, str] = ENGLISH) -> Figure:
     ticks = [0.5, 0.6, 0.7, 0.8, 0.9]
     axes.set_yticks(ticks, [f"{round(tick * out_of):,}" for tick in ticks])
     few_ticks(axes)
-    axes.set_xlabel(said["curve_axis"], labelpad=2, **WORDS)
-    axes.set_ylabel(said["curve_risk"].format(out_of=f"{out_of:,}"), labelpad=3, **WORDS)
+    axes.set_xlabel(wording["curve_axis"], labelpad=2, **WORDS)
+    axes.set_ylabel(wording["curve_risk"].format(out_of=f"{out_of:,}"), labelpad=3, **WORDS)
     for mark, marker, size in zip(marks, "oDs", (5, 7, 5), strict=True):
         style: dict[str, Any] = {"color": ORANGE if marker == "D" else "white", "markeredgecolor": INK}
         axes.plot(mark.eps, mark.risk, marker, linestyle="", markersize=size, clip_on=False, label=mark.text, **style)
@@ -332,7 +348,7 @@ def risk(eps: float, said: Mapping[str, str] = ENGLISH) -> Figure:
     return figure
 
 
-def risk_text(eps: float, said: Mapping[str, str] = ENGLISH) -> str:
+def risk_text(eps: float, wording: Mapping[str, str] = ENGLISH) -> str:
     """`risk` in words.
 
     Examples
@@ -344,9 +360,9 @@ def risk_text(eps: float, said: Mapping[str, str] = ENGLISH) -> str:
       this release, eps 1: at most 74
       twice the eps: at most 89
     """
-    marks, out_of = _marks(said, eps)
-    coin = said["curve_coin"].format(coin=f"{out_of // 2:,}", out_of=f"{out_of:,}")
-    return "\n".join([said["curve_title"], f"  {coin}", *(f"  {mark.text}" for mark in marks)])
+    marks, out_of = _marks(wording, eps)
+    coin = wording["curve_coin"].format(coin=f"{out_of // 2:,}", out_of=f"{out_of:,}")
+    return "\n".join([wording["curve_title"], f"  {coin}", *(f"  {mark.text}" for mark in marks)])
 
 
 #: Each kind of picture, drawn and in words.
@@ -363,15 +379,15 @@ def of_release(release: Release, kind: object, in_words: bool, unit: str, langua
         raise ParameterError(
             "pictures show whether somebody is in the data, which this answer does not hide: use explain()."
         )
-    draw, said = KINDS[kind][in_words], texts(language, release.answer)
+    draw, wording = KINDS[kind][in_words], texts(language, release.answer)
     if kind == "two_worlds":
         if release.curator is None:
             raise ParameterError("this answer does not hold the curator's numbers, of which this picture is made.")
         sketch = release.mechanism != "laplace"
         if release.scale is None:  # two shifted curves all the same, one unit of loss apart for each scale
-            unit = said["worlds_scales"]
-            return draw(release.curator.loss, 1.0, said, unit=unit, sketch=sketch)
-        return draw(release.curator.loss * release.scale, release.scale, said, unit=unit, sketch=sketch)
+            unit = wording["worlds_scales"]
+            return draw(release.curator.loss, 1.0, wording, unit=unit, sketch=sketch)
+        return draw(release.curator.loss * release.scale, release.scale, wording, unit=unit, sketch=sketch)
     if release.bounds_from_data:
         raise not_for_others(release.name)
-    return draw(release.answer.eps, said)
+    return draw(release.answer.eps, wording)

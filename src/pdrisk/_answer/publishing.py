@@ -42,20 +42,20 @@ def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
         return answer.public()
     if not isinstance(answer, pd.DataFrame):
         raise ColumnTypeError(f"public takes a frame that pdrisk returned, not {type(answer).__name__}.")
-    said = Answer.from_attrs(answer.attrs)
-    if said is None:
+    description = Answer.from_attrs(answer.attrs)
+    if description is None:
         raise NotPublicError(NO_ANSWER)
-    check_bounds(said)
-    said.check_unchanged(answer)
-    kept = answer.drop(columns=[name for name in said.curators_columns if name in answer.columns])
+    check_bounds(description)
+    description.check_unchanged(answer)
+    kept = answer.drop(columns=[name for name in description.curators_columns if name in answer.columns])
     named = [plain_label(name) for name in answer.index.names]
     counted = named == [None] and answer.index.equals(pd.RangeIndex(len(answer)))  # as reset_index leaves it
-    if not counted and any(name not in said.index for name in named):
+    if not counted and any(name not in description.index for name in named):
         raise ParameterError(
             "the index of this frame is not the one pdrisk gave it, so pdrisk cannot say whether it may be published: "
             "pass the answer as pdrisk returned it."
         )
-    if unknown := [name for name in kept.columns if plain_label(name) not in said.public_columns]:
+    if unknown := [name for name in kept.columns if plain_label(name) not in description.public_columns]:
         raise ParameterError(
             f"columns {', '.join(map(str, unknown))} are not from pdrisk, so it cannot say whether they may be "
             "published: take them out first."
@@ -63,9 +63,9 @@ def public(answer: pd.DataFrame | Release) -> pd.DataFrame | dict[str, Any]:
     return kept
 
 
-def check_bounds(said: Answer) -> None:
+def check_bounds(answer: Answer) -> None:
     """Refuse to publish an answer whose bounds came from the data: their ends are two people's values."""
-    if said.bounds_from_data:
+    if answer.bounds_from_data:
         raise NotPublicError(
             "this answer took bounds from the data, so nothing of it is publishable: ask with declared bounds=(lo, hi)."
         )

@@ -89,8 +89,8 @@ class Release(Described, Arithmetic):
         None where the answer was chosen instead of computed with additive noise (medians, quantiles, minima, maxima),
         where it is withheld, and where a ledger has means and other statistics of several numbers rounded.
         """
-        found = self.noisy.measurements
-        return None if found is None else found.exact(0)
+        measurements = self.noisy.measurements
+        return None if measurements is None else measurements.exact(0)
 
     @once
     def _form(self) -> Expression:
@@ -135,10 +135,10 @@ class Release(Described, Arithmetic):
         return formatting.clipped(written(self.statistic, self.column, self.other), self.clip)
 
     def __getattr__(self, name: str) -> NoReturn:
-        said = f"a release has no {name!r}"
+        text = f"a release has no {name!r}"
         if name in Curator.__dataclass_fields__:
-            said = f"{name} comes from the data and is the curator's: release.curator.{name}, where there is a curator"
-        raise AttributeError(said, name=name, obj=self)
+            text = f"{name} comes from the data and is the curator's: release.curator.{name}, where there is a curator"
+        raise AttributeError(text, name=name, obj=self)
 
     def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else repr(self)

@@ -86,19 +86,19 @@ class Results:
         ``one``: whether there is one number alone, which belongs to the description.
         """
         lines = tuple(
-            AnswerLine.of(self.query, at, each.noisy, None if names is None else names[at], one=one)
-            for at, each in enumerate(self.releases)
+            AnswerLine.of(self.query, at, release.noisy, None if names is None else names[at], one=one)
+            for at, release in enumerate(self.releases)
         )
         meanings = None if self.state is None else _meanings(self.query)
-        said = Answer.of(self.query, lines, self.extra, self.least_group, self.mu)
-        return replace(said, state=self.state, meanings=meanings)
+        answer = Answer.of(self.query, lines, self.extra, self.least_group, self.mu)
+        return replace(answer, state=self.state, meanings=meanings)
 
 
 def _meanings(query: Query) -> dict[str, str]:
     """What the columns of a query mean: as in `Answer`."""
-    found = {str(plain_label(column)): "" for column in query.reads}
-    found |= {str(plain_label(column)): repr(codes) for column, codes in query.missing.items()}
-    return found | {each.name: each.canonical for each in query.derived}
+    meanings = {str(plain_label(column)): "" for column in query.reads}
+    meanings |= {str(plain_label(column)): repr(codes) for column, codes in query.missing.items()}
+    return meanings | {column.name: column.canonical for column in query.derived}
 
 
 def released(
@@ -138,7 +138,9 @@ def released(
         if noisy is None or (query.selection is not None and not reading.summaries[0].n.size):  # no group is shown
             noisy = drawn(query, mechanisms, reading.summaries, rules)
             draws = [new_draw() for _ in noisy]
-        elif [each.shape[-1:] for each in noisy] != [_shape(query, reading.summaries[lead]) for lead in query.leads]:
+        elif [numbers.shape[-1:] for numbers in noisy] != [
+            _shape(query, reading.summaries[lead]) for lead in query.leads
+        ]:
             raise LedgerError("the ledger remembers the answer to another question: it is damaged. See verify().")
         looked = [_looked(rules, line) for line in query.lines]
         known: Sequence[Callable[[], Facts] | None] = [None] * len(looked)
@@ -154,7 +156,7 @@ def released(
                 lambda: guarded(lambda: _meant(query, mechanisms, rules, people, reading)),
                 None if keys is None else list(map(key_text, keys)),
             )
-        tables = [_estimates(query, reading, lead, each) for lead, each in zip(query.leads, noisy, strict=True)]
+        tables = [_estimates(query, reading, lead, numbers) for lead, numbers in zip(query.leads, noisy, strict=True)]
         releases = tuple(
             Released(
                 line,
@@ -241,13 +243,13 @@ def _with_groups_shown(query: Query, engine: Engine[Found], payment: Payment) ->
     """
     if query.selection is None or query.groups is None:
         return query
-    found = engine.group_sizes(query)
+    sizes = engine.group_sizes(query)
     if payment.remembered_keys is None:
-        chosen = np.flatnonzero(drawn_once(query.selection, Summary(found.n)))
-        keys = tuple(found.keys[at] for at in chosen)
+        chosen = np.flatnonzero(drawn_once(query.selection, Summary(sizes.n)))
+        keys = tuple(sizes.keys[at] for at in chosen)
     else:
         before = set(payment.remembered_keys)
-        keys = tuple(key for key in found.keys if key_text(key) in before)
+        keys = tuple(key for key in sizes.keys if key_text(key) in before)
         if len(keys) != len(before):
             raise LedgerError("the ledger remembers the answer to another question: it is damaged. See verify().")
     return replace(query, groups=replace(query.groups, keys=keys))
@@ -265,7 +267,9 @@ def drawn(query: Query, mechanisms: Sequence[Mechanism], summaries: Sequence[Sum
             continue
         if mechanisms[lead].is_of_all_lines:
             lines = zip(summaries, query.releases, strict=True)
-            summary = replace(summary, together=tuple(own for own, at in lines if at == query.releases[lead]))
+            summary = replace(
+                summary, together=tuple(line_summary for line_summary, at in lines if at == query.releases[lead])
+            )
         noisy = drawn_once(mechanisms[lead], summary)
         if (least := rules.least_group_of(line)) is not None:
             if line.people not in sizes:
@@ -307,13 +311,13 @@ def _estimates(query: Query, reading: Reading, lead: int, noisy: Drawn) -> Margi
     return MarginEstimates(query.margins, _places(query), parts, noisy)
 
 
-def _answers(tables: MarginEstimates | None, *said: Any) -> NoisyAnswers:
+def _answers(tables: MarginEstimates | None, *arguments: Any) -> NoisyAnswers:
     """Answers of a line, with margins or without."""
     if tables is None:
-        return NoisyAnswers(*said)
+        return NoisyAnswers(*arguments)
     if (divisor := tables.margins.divisor) is not None:
-        return ShareAnswers(*said, estimates=tables, divisor=divisor)
-    return MarginAnswers(*said, estimates=tables)
+        return ShareAnswers(*arguments, estimates=tables, divisor=divisor)
+    return MarginAnswers(*arguments, estimates=tables)
 
 
 def _known(

@@ -124,29 +124,35 @@ class Tradeoff:
 
         `picture_text` is the same in words.
         """
-        said = texts(language)
-        notes = [line for text in self._notes(said) for line in lines_of(text, WIDTH - 2 * EDGE)]
-        figure = canvas(3.1 + LINE * len(notes), said["tradeoff_title"])
+        wording = texts(language)
+        notes = [line for text in self._notes(wording) for line in lines_of(text, WIDTH - 2 * EDGE)]
+        figure = canvas(3.1 + LINE * len(notes), wording["tradeoff_title"])
         axes = styled(figure.subplots())
         axes.set_aspect("equal")
         alarms = np.unique(np.concatenate([np.linspace(0, 1, 401), self.curve.kinks, self.filter.kinks]))
         axes.plot((0, 100), (100, 0), color=PALE, linewidth=1.0)
         axes.annotate(
-            said["tradeoff_coin"], (62, 40), rotation=-45, color=INK, fontsize=SIZE, rotation_mode="anchor", ha="center"
+            wording["tradeoff_coin"],
+            (62, 40),
+            rotation=-45,
+            color=INK,
+            fontsize=SIZE,
+            rotation_mode="anchor",
+            ha="center",
         )
         if not self.is_limit:
-            label = said["tradeoff_exact" if self.is_exact else "tradeoff_bound"].format(
+            label = wording["tradeoff_exact" if self.is_exact else "tradeoff_bound"].format(
                 name=shortened(self.name, LETTERS)
             )
             axes.plot(100 * alarms, 100 * self.curve.missed(alarms), color=COLOURS[0], linewidth=1.6, label=label)
         axes.plot(
             100 * alarms, 100 * self.filter.missed(alarms), color=COLOURS[5], linewidth=1.2, linestyle=(0, (4, 1.5)),
-            label=said[f"tradeoff_{self.beside}"],
+            label=wording[f"tradeoff_{self.beside}"],
         )  # fmt: skip
         axes.set_xlim(0, 100)
         axes.set_ylim(0, 100)
-        axes.set_xlabel(said["tradeoff_alarms"], labelpad=2, **WORDS)
-        axes.set_ylabel(said["tradeoff_missed"], labelpad=3, **WORDS)
+        axes.set_xlabel(wording["tradeoff_alarms"], labelpad=2, **WORDS)
+        axes.set_ylabel(wording["tradeoff_missed"], labelpad=3, **WORDS)
         axes.legend(loc="upper right", frameon=False, fontsize=SIZE, labelcolor=INK, borderaxespad=0, handlelength=1.6)
         under(figure, notes)
         return figure
@@ -154,24 +160,26 @@ class Tradeoff:
     @own_errors
     def picture_text(self, language: str = "en") -> str:
         """Picture in words: of 100 attempts about somebody who is in the data, so many miss at least."""
-        said = texts(language)
-        rows = [(said["tradeoff_of_alarms"], said["tradeoff_of_missed"], said["tradeoff_of_coin"])]
+        wording = texts(language)
+        rows = [(wording["tradeoff_of_alarms"], wording["tradeoff_of_missed"], wording["tradeoff_of_coin"])]
         for alarms in ALARMS:
             missed = math.floor(100 * float(self.curve.missed(np.array([alarms]))[0]) + ROUNDING)
             rows.append((f"{round(100 * alarms)}", f"{missed}", f"{round(100 * (1 - alarms))}"))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         table = ["  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
-        return DisplayedText("\n".join([said["tradeoff_title"], *table, *(f"  {note}" for note in self._notes(said))]))
+        return DisplayedText(
+            "\n".join([wording["tradeoff_title"], *table, *(f"  {note}" for note in self._notes(wording))])
+        )
 
-    def _notes(self, said: Mapping[str, str]) -> list[str]:
+    def _notes(self, wording: Mapping[str, str]) -> list[str]:
         out_of = common_denominator([self.success])
         times, at_most = counted(self.success, out_of)
-        right = said["tradeoff_right" + "_all" * self.is_limit + "_over" * (not at_most)]
-        found = [right.format(coin=f"{out_of // 2:,}", times=f"{times:,}", out_of=f"{out_of:,}")]
+        right = wording["tradeoff_right" + "_all" * self.is_limit + "_over" * (not at_most)]
+        notes = [right.format(coin=f"{out_of // 2:,}", times=f"{times:,}", out_of=f"{out_of:,}")]
         if self.promise is None:
-            return found
+            return notes
         of_records = self.is_limit and self.promise.person is None
-        return [*found, *([said["doubt_records"]] if of_records else []), *doubts(self.promise, said)]
+        return [*notes, *([wording["doubt_records"]] if of_records else []), *doubts(self.promise, wording)]
 
     def __repr__(self) -> str:
         return f"{self.name}\n{self.picture_text()}"
@@ -234,10 +242,10 @@ def tradeoff(of: object, so_far: object = None) -> Tradeoff:
         return _of_ledger(of)
     if not isinstance(of, pd.DataFrame):
         raise ColumnTypeError(f"tradeoff takes an answer of pdrisk or a ledger, not {type(of).__name__}.")
-    said = Answer.from_attrs(of.attrs)
-    if said is None:
+    answer = Answer.from_attrs(of.attrs)
+    if answer is None:
         raise ParameterError(NO_ANSWER)
-    return _of_answer(said)
+    return _of_answer(answer)
 
 
 def _of_answer(answer: Answer) -> Tradeoff:

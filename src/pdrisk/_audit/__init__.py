@@ -68,18 +68,18 @@ def audit(
     for name, value in (("deep", deep), ("progress", progress)):
         checked_flag(name, value)
     wanted = tuple(SECTIONS) if only is None else tuple(only)
-    if unknown := [each for each in wanted if each not in SECTIONS]:
+    if unknown := [section for section in wanted if section not in SECTIONS]:
         raise ParameterError(f"unknown section {shown(unknown[0])}; available: {', '.join(SECTIONS)}.")
-    own = _seed(seed)
+    used_seed = _seed(seed)
     began, started = time.monotonic(), datetime.datetime.now(datetime.UTC)
-    work = [check for section in wanted for check in _checks(section, own, deep)]
+    work = [check for section in wanted for check in _checks(section, used_seed, deep)]
     checks = []
     with progress_bar(len(work), shown=progress, name="audit") as done:
         for check in work:
             checks.append(check())
             done(1)
     return AuditReport(
-        tuple(checks), versions(), started.isoformat(timespec="seconds"), time.monotonic() - began, own, deep
+        tuple(checks), versions(), started.isoformat(timespec="seconds"), time.monotonic() - began, used_seed, deep
     )
 
 

@@ -35,9 +35,9 @@ class Question:
     def name(self) -> str:
         """Statistic and mechanism."""
         options = {name: value for name, value in self.given.items() if name != "request"}
-        said = ", ".join(f"{name}={value}" for name, value in options.items())
+        arguments = ", ".join(f"{name}={value}" for name, value in options.items())
         wanted = self.given.get("request")
-        return f"{self.method}({said})" if wanted is None else f"agg {wanted['x']}"
+        return f"{self.method}({arguments})" if wanted is None else f"agg {wanted['x']}"
 
 
 ALONE: Final[Pair] = ([], [HI])
@@ -93,11 +93,11 @@ def _checked(question: Question, front: str, draws: int) -> Check:
     worst, problem = 0.0, ""
     for pair in question.worlds:
         first, second = (_answers(question, front, world, draws) for world in pair)
-        found = bound_of_answers(first, second, claimed=EPS, level=LEVEL)
-        worst = max(worst, found.low)
-        if found.verdict == "broken":
+        bound = bound_of_answers(first, second, claimed=EPS, level=LEVEL)
+        worst = max(worst, bound.low)
+        if bound.verdict == "broken":
             sizes = " and ".join(str(len(world)) for world in pair)
-            problem = f"a loss of {found.low:.3f} between neighbours of {sizes} records, where eps is {EPS:g}"
+            problem = f"a loss of {bound.low:.3f} between neighbours of {sizes} records, where eps is {EPS:g}"
     tests = 2 * draws * len(question.worlds)
     return Check("black box", f"{front}: {question.name}", not problem, EPS, worst, tests, problem)
 

@@ -115,10 +115,10 @@ class AuditReport:
             page.text(NOT_COMPARED)
         table = self.table
         for section, caption in SECTIONS.items():
-            own = table[table["section"] == section].drop(columns="section")
-            if len(own):
+            rows = table[table["section"] == section].drop(columns="section")
+            if len(rows):
                 page.heading(caption.partition(":")[0])
-                page.table(own, caption.partition(": ")[2])
+                page.table(rows, caption.partition(": ")[2])
         page.heading("What this does not show")
         page.text(
             "An audit looks for faults and finds none, or some: it does not prove that there are none. It tests the "
@@ -160,11 +160,11 @@ class AuditReport:
     def __repr__(self) -> str:
         lines = [f"pdrisk audit: {self._verdict}. {self._said}"]
         for section in SECTIONS:
-            own = [check for check in self.checks if check.section == section]
-            if own:
-                tests = sum(each.tests for each in own)
-                good = sum(each.passed for each in own)
-                lines.append(f"  {section:<10} {good} of {len(own)} checks passed, {tests:,} draws or questions")
+            checks = [check for check in self.checks if check.section == section]
+            if checks:
+                tests = sum(check.tests for check in checks)
+                good = sum(check.passed for check in checks)
+                lines.append(f"  {section:<10} {good} of {len(checks)} checks passed, {tests:,} draws or questions")
         lines += [f"  FAILED {failure.section}, {failure.name}: {failure.finding}" for failure in self.failures]
         if not self._is_compared:
             lines.append(f"  {NOT_COMPARED}")
@@ -174,10 +174,10 @@ class AuditReport:
 
 def versions() -> dict[str, str]:
     """Versions of the installed software that answers depend on."""
-    found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
+    installed = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
     for name in PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+            installed[name] = "not installed"
+    return installed

@@ -56,8 +56,8 @@ def _scale(scale: Fraction, name: str, draw: Sampler, at_once: int, draws: int) 
     parts = [draw(np.zeros(at_once, dtype=np.int64), change, eps) for _ in range(-(-draws // at_once))]
     noise = np.concatenate(parts)
     measured, problem = float(np.abs(noise).mean()), ""
-    if said := _unlike(noise, scale):
-        problem = said
+    if difference := _unlike(noise, scale):
+        problem = difference
     elif any(not _unlike(noise, scale * off) for off in OFF):
         problem = "too few draws to tell a scale that is a tenth off"
     return Check("noise", f"scale {float(scale):g}, {name}", not problem, _mean(scale), measured, len(noise), problem)
@@ -153,9 +153,9 @@ def _choice(asked: str, draws: int) -> Check:
 def _randomized(draws: int) -> Check:
     """Randomised responses are true as often as their design says, and all false ones are equally likely."""
     design = RandomizedResponse(eps=1.0, categories=3)
-    own = np.arange(draws) % 3
-    drawn = drawn_once(design, Summary(np.ones(draws, dtype=np.int64), whole=own))
-    seen = np.bincount((drawn - own) % 3, minlength=3) / draws
+    truths = np.arange(draws) % 3
+    drawn = drawn_once(design, Summary(np.ones(draws, dtype=np.int64), whole=truths))
+    seen = np.bincount((drawn - truths) % 3, minlength=3) / draws
     expected = np.array([design.p_truth, design.p_other, design.p_other])
     worst = float((np.abs(seen - expected) / np.sqrt(expected * (1 - expected) / draws)).max())
     problem = f"answers are {worst:.1f} standard deviations from their shares" if worst > SIGMAS else ""

@@ -71,10 +71,10 @@ def _accessor(generator: Generator, eps: float) -> tuple[Callable[[pd.DataFrame]
         pair = options | {"bounds": {"x": BOUNDS, "y": BOUNDS}}
         return lambda frame: frame.dprisk.corr("x", "y", **pair), f"corr {pair}"
     name = STATISTICS[generator.integers(len(STATISTICS))]
-    own = dict(options if name == "count" else ranged)
+    arguments = dict(options if name == "count" else ranged)
     if generator.random() < 0.3:
-        own["mechanism"] = "laplace"
-    return lambda frame: getattr(frame.dprisk, name)("x", **own), f"{name} {own}"
+        arguments["mechanism"] = "laplace"
+    return lambda frame: getattr(frame.dprisk, name)("x", **arguments), f"{name} {arguments}"
 
 
 def _sql(generator: Generator, eps: float) -> tuple[Callable[[pd.DataFrame], Any], str]:

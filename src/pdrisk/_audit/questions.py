@@ -95,7 +95,7 @@ def random_question(generator: Generator, front: str) -> AuditQuestion:
     hard = generator.random() < HARD
     bounds = BOUNDS[generator.integers(len(BOUNDS))]
     # Of a column of Python objects DuckDB takes the type from the values: docs/threat-model.md.
-    dtype = str(generator.choice([each for each in DTYPES if front == "accessor" or each != "object"]))
+    dtype = str(generator.choice([name for name in DTYPES if front == "accessor" or name != "object"]))
     dtype = str(generator.choice(["float64", "int64"])) if hard else dtype
     first, second = _neighbours(generator, bounds, dtype, hard=hard)
     eps = EPS[generator.integers(len(EPS))]
@@ -230,18 +230,18 @@ def _accessor(
         condition = FILTERS[generator.integers(len(FILTERS))][0]
         return lambda frame: frame.dprisk.proportion(condition, **options), f"proportion {condition!r} {options}"
     name, parameters, _, others = STATISTICS[generator.integers(len(STATISTICS))]
-    own = dict(options if name in ("count", "nunique") else ranged)
+    arguments = dict(options if name in ("count", "nunique") else ranged)
     if generator.random() < 0.4:
-        own["mechanism"] = others[generator.integers(len(others))]
+        arguments["mechanism"] = others[generator.integers(len(others))]
     elif name in ("median", "quantile", "min", "sum") and dtype in WHOLE and generator.random() < 0.5:
-        own["step"] = 1
+        arguments["step"] = 1
     elif name in ("median", "quantile", "min", "max") and generator.random() < 0.3:
-        own["interval"] = True
+        arguments["interval"] = True
     elif name == "mean" and generator.random() < 0.2:
-        own |= {"mechanism": "two_stage", "n_at_least": 1000}
-    elif name in ("mean", "sum") and "step" not in own and generator.random() < 0.2:
-        own["clip"] = "private"
-    return lambda frame: getattr(frame.dprisk, name)("x", **parameters, **own), f"{name} {parameters} {own}"
+        arguments |= {"mechanism": "two_stage", "n_at_least": 1000}
+    elif name in ("mean", "sum") and "step" not in arguments and generator.random() < 0.2:
+        arguments["clip"] = "private"
+    return lambda frame: getattr(frame.dprisk, name)("x", **parameters, **arguments), f"{name} {parameters} {arguments}"
 
 
 def _sql(

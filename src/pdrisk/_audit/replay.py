@@ -100,25 +100,25 @@ def recorded(ask: Ask, data: Any) -> Run:
 def replayed(ask: Ask, data: Any, before: Run) -> Run:
     """Replayed run: the same question asked of a neighbour, with the noise of the first run."""
     run, left = Run(), iter(before.draws)
-    found: list[Diverged] = []  # raised at the end, beyond whatever hides errors of others
+    divergences: list[Diverged] = []  # raised at the end, beyond whatever hides errors of others
 
     def draw(mechanism: Mechanism, summary: Summary) -> Drawn:
         first = next(left, None)
         if first is None:
-            found.append(Diverged("a draw is asked for that the neighbour has not"))
+            divergences.append(Diverged("a draw is asked for that the neighbour has not"))
             return mechanism.draw(summary, discrete_laplace)
         try:
             loss = _compared(first, mechanism, summary)
         except Diverged as one:
-            found.append(one)
+            divergences.append(one)
         else:
             run.loss += loss or 0.0
         return first.drawn.copy()
 
     with _drawing_by(draw):
         run.shown = _shown(ask, data)
-    if found:
-        raise found[0]
+    if divergences:
+        raise divergences[0]
     if next(left, None) is not None:
         raise Diverged("a draw is missing that the neighbour has")
     if run.shown != before.shown:
@@ -129,12 +129,12 @@ def replayed(ask: Ask, data: Any, before: Run) -> Run:
 @contextmanager
 def _drawing_by(draw: Callable[[Mechanism, Summary], Drawn]) -> Iterator[None]:
     """Let this thread draw by another function, and number its draws; other threads draw as always."""
-    me, own, own_draw, numbers = threading.get_ident(), releasing.drawn_once, releasing.new_draw, itertools.count()
+    me, original, own_draw, numbers = threading.get_ident(), releasing.drawn_once, releasing.new_draw, itertools.count()
 
     def drawn_once(mechanism: Drawing, summary: Summary) -> Drawn:
         if threading.get_ident() == me and isinstance(mechanism, Mechanism):
             return draw(mechanism, summary)
-        return own(mechanism, summary)
+        return original(mechanism, summary)
 
     def new_draw() -> str:
         return f"{next(numbers):032x}" if threading.get_ident() == me else own_draw()
@@ -144,7 +144,7 @@ def _drawing_by(draw: Callable[[Mechanism, Summary], Drawn]) -> Iterator[None]:
         try:
             yield
         finally:
-            releasing.drawn_once, releasing.new_draw = own, own_draw
+            releasing.drawn_once, releasing.new_draw = original, own_draw
 
 
 class _Choosing(BaseException):
@@ -184,7 +184,7 @@ def _compared(first: Draw, mechanism: Mechanism, summary: Summary) -> float | No
             return mechanism.loss_between(first.summary, summary)
         if not isinstance(mechanism, ClippedSums):
             return None
-        lower, upper = (int(each) for each in first.drawn[2:, 0])  # the same for all groups
+        lower, upper = (int(end) for end in first.drawn[2:, 0])  # the same for all groups
         sums = mechanism._within(lower, upper).draw(mechanism._clipped(summary, lower, upper), sampler)
         if not np.array_equal(sums, first.drawn[:2]):
             raise Diverged(f"what {mechanism.name} draws depends on more than its noise") from None
@@ -225,7 +225,7 @@ def _shown(ask: Ask, data: Any) -> object:
             answer = type(error).__name__, str(error)
         except Exception as error:  # noqa: BLE001 - whatever else fails is a finding, if it does about one of the two
             answer = type(error).__name__, str(error)
-    return answer, tuple((each.category.__name__, str(each.message)) for each in warned)
+    return answer, tuple((warning.category.__name__, str(warning.message)) for warning in warned)
 
 
 def _public(answer: Any) -> object:

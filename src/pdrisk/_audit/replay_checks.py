@@ -54,8 +54,8 @@ def _checked(front: str, numbers: range, seed: int) -> Check:
             beyond = loss > case.eps + ROUNDING
             problem = f"answers that cost {case.eps:g} lose {loss:.6g} together" if beyond else ""
         if problem:
-            said = f"question {number}: {problem}. Asked: {case.words}"
-            return Check("replay", name, False, 1.0, worst, asked, said)
+            finding = f"question {number}: {problem}. Asked: {case.words}"
+            return Check("replay", name, False, 1.0, worst, asked, finding)
     if refused > MOST_REFUSED * asked + 3:
         return Check("replay", name, False, 1.0, worst, asked, f"{refused} of {asked} questions were refused")
     return Check("replay", name, True, 1.0, worst, asked)

@@ -66,8 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "audit": lambda: audit.audit(chosen),
     }
     try:
-        said = run[chosen.command]()
-        text, status = said if isinstance(said, tuple) else (said, 0)
+        outcome = run[chosen.command]()
+        text, status = outcome if isinstance(outcome, tuple) else (outcome, 0)
     except (pdrisk.PdriskError, OSError) as error:
         print(f"pdrisk: {printable(' '.join(map(str.strip, str(error).splitlines())))}", file=sys.stderr)
         return 2

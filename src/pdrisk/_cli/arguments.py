@@ -26,13 +26,13 @@ class Several(argparse.Action):
         setattr(namespace, self.dest, [*before, *(thing for word in values for thing in word)])
 
 
-def several(each: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+def several(parser: Callable[[str], Any]) -> Callable[[str], list[Any]]:
     """Parser of a word that may hold several values, with commas between them."""
 
     def things(word: str) -> list[Any]:
-        return [each(part.strip()) for part in BETWEEN.split(word) if part.strip()]
+        return [parser(part.strip()) for part in BETWEEN.split(word) if part.strip()]
 
-    things.__name__ = each.__name__  # argparse says it of a word that it cannot read
+    things.__name__ = parser.__name__  # argparse says it of a word that it cannot read
     return things
 
 
@@ -52,71 +52,71 @@ def file_first(words: Sequence[str]) -> list[str]:
     return [command, rest[at], *rest[:at], *rest[at + 1 :]]
 
 
-def folder(said: str) -> Path:
+def folder(word: str) -> Path:
     """The path of a folder."""
-    if not said.strip():
+    if not word.strip():
         raise argparse.ArgumentTypeError("the name of the folder is empty")
-    return Path(said)
+    return Path(word)
 
 
-def statistic(said: str) -> Any:
+def statistic(word: str) -> Any:
     """A statistic as pdrisk writes it itself: mean, quantile(0.9), var(ddof=0)."""
-    if said == "quantile":
+    if word == "quantile":
         raise argparse.ArgumentTypeError("say which quantile, in quotes for the shell: 'quantile(0.9)'")
-    found = STATISTIC.fullmatch(said)
-    if found is None:
-        return said
-    name, parameter, value = found.groups()
+    match = STATISTIC.fullmatch(word)
+    if match is None:
+        return word
+    name, parameter, value = match.groups()
     try:
         number = code(value.strip())
     except argparse.ArgumentTypeError:
         number = None
     if number is None:
-        raise argparse.ArgumentTypeError(f"{said} needs a number in its brackets, as in 'quantile(0.9)'")
+        raise argparse.ArgumentTypeError(f"{word} needs a number in its brackets, as in 'quantile(0.9)'")
     return name, {parameter or ("q" if name == "quantile" else "ddof"): number}
 
 
-def size(said: str) -> int | float:
+def size(word: str) -> int | float:
     """A sample size: a number of people, or a share of the values."""
     try:
-        return int(said) if said.isdigit() else float(said)
+        return int(word) if word.isdigit() else float(word)
     except ValueError:
         raise argparse.ArgumentTypeError("sizes are numbers of people or shares, as in --sizes 500 0.1 1.0") from None
 
 
-def unit(said: str) -> list[tuple[str, str]]:
+def unit(word: str) -> list[tuple[str, str]]:
     """Columns with their units."""
-    found = [part.rpartition("=") for part in BETWEEN.split(said) if part.strip()]
-    if not all(column and named for column, _, named in found):
+    parts = [part.rpartition("=") for part in BETWEEN.split(word) if part.strip()]
+    if not all(column and named for column, _, named in parts):
         raise argparse.ArgumentTypeError("units are written COLUMN=UNIT, as in distance=km")
-    return [(column.strip(), named.strip()) for column, _, named in found]
+    return [(column.strip(), named.strip()) for column, _, named in parts]
 
 
-def code(said: str) -> float:
+def code(word: str) -> float:
     """A number, whole where it is written so."""
     try:
-        return int(said) if said.lstrip("+-").isdigit() else float(said)
+        return int(word) if word.lstrip("+-").isdigit() else float(word)
     except ValueError:
         raise argparse.ArgumentTypeError("codes are numbers, as in --missing -1 -2 or --missing=-1,-2") from None
 
 
-def groups(said: str) -> int | tuple[str, int]:
+def groups(word: str) -> int | tuple[str, int]:
     """A number of groups, or a column with the number of its keys."""
-    column, _, number = said.rpartition("=")
+    column, _, number = word.rpartition("=")
     try:
         return (column, int(number)) if column else int(number)
     except ValueError:
         raise argparse.ArgumentTypeError("groups are a number, or COLUMN=NUMBER of keys, as in region=16") from None
 
 
-def bounds(said: str) -> list[tuple[str, tuple[float, float]]]:
+def bounds(word: str) -> list[tuple[str, tuple[float, float]]]:
     """Columns with the ends of their ranges."""
-    found, parts = [], BETWEEN.split(said)
-    for part in parts if all("=" in part for part in parts) else [said]:  # a name may hold a comma
+    ranges, parts = [], BETWEEN.split(word)
+    for part in parts if all("=" in part for part in parts) else [word]:  # a name may hold a comma
         column, _, ends = part.rpartition("=")
         low, _, high = ends.partition(":")
         try:
-            found.append((column, (float(low), float(high))))
+            ranges.append((column, (float(low), float(high))))
         except ValueError:
             raise argparse.ArgumentTypeError("bounds are written COLUMN=LO:HI, as in income=0:200000") from None
-    return found
+    return ranges

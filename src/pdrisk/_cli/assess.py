@@ -45,27 +45,27 @@ def assess(chosen: argparse.Namespace) -> str:
     frame = files.known(files.read(chosen), chosen, others)
     weights, bounds = records.weights_of(frame, chosen)
     weighing_of(frame, weights, bounds)  # what is wrong with weights is said before what is with other columns
-    chosen.bounds = [(column, own) for column, own in chosen.bounds if column != weights]
+    chosen.bounds = [(column, ends) for column, ends in chosen.bounds if column != weights]
     others += [] if weights is False or weights in others else [weights]
     if chosen.to is not None:
         own_folder(chosen.to, FILES)
     columns, left_out = files.columns_of(frame, chosen, others)
     carried = [*columns, *([] if weights is False or weights in columns else [weights])]
     people, name = records.of_people(frame, carried, chosen, groups), f"{chosen.file.name}{records.said_of(chosen)}"
-    found = exposure(
+    exposed = exposure(
         people, columns, chosen.statistics or list(STATISTICS), chosen.eps or EPS, bounds=bounds, weights=weights,
         by=groups[0] if len(groups) == 1 else groups or None, mechanism=chosen.mechanism,
     )  # fmt: skip
-    found = replace(found, left_out=left_out, units=dict(chosen.unit))
+    exposed = replace(exposed, left_out=left_out, units=dict(chosen.unit))
     if chosen.to is None:
-        return text(name, found)
-    tables = {"answers": found.answers, "groups": found.groups, "columns": found.columns.reset_index()}
-    for part, table in (tables | {"eps": found.recommendation}).items():
+        return text(name, exposed)
+    tables = {"answers": exposed.answers, "groups": exposed.groups, "columns": exposed.columns.reset_index()}
+    for part, table in (tables | {"eps": exposed.recommendation}).items():
         if table is not None:
             write_own(chosen.to, f"{part}.csv", lambda path, table=table: inert(table).to_csv(path, index=False))  # type: ignore[misc]
         else:
             remove_own(chosen.to, f"{part}.csv")
     origin = ReportOrigin.now(chosen.file.name, len(frame), chosen.said, chosen.file)
-    page = report(name, found, origin)
+    page = report(name, exposed, origin)
     written = write_own(chosen.to, "report.html", lambda path: path.write_text(page, encoding="utf-8"))
     return f"written, for the curator only: {written}"

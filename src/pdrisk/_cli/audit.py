@@ -23,7 +23,7 @@ def audit(chosen: argparse.Namespace) -> tuple[str, int]:
     if chosen.to is not None:
         check_folder(chosen.to)  # before the tests, which take minutes
     report = pdrisk.audit(deep=chosen.deep, seed=chosen.seed)
-    said = repr(report)
+    text = repr(report)
     if chosen.to is not None:
-        said += f"\n  report: {report.save(chosen.to)}"
-    return said, 0 if report.passed else 1
+        text += f"\n  report: {report.save(chosen.to)}"
+    return text, 0 if report.passed else 1

@@ -59,8 +59,8 @@ def read(chosen: argparse.Namespace) -> pd.DataFrame:
     except pd.errors.EmptyDataError:
         problem = f"{path.name} is empty: see whether it was written whole."
     except Exception as error:  # noqa: BLE001 - whatever a file may hold; the message could quote it
-        said = " Name what stands between the values with --sep, and the encoding with --encoding." * (kind == ".csv")
-        problem = f"{path.name} cannot be read as a {kind} file ({type(error).__name__}).{said}"
+        advice = " Name what stands between the values with --sep, and the encoding with --encoding." * (kind == ".csv")
+        problem = f"{path.name} cannot be read as a {kind} file ({type(error).__name__}).{advice}"
     else:
         if frame.shape[1] == 1 and kind == ".csv" and any(sign in str(frame.columns[0]) for sign in ",;\t|"):
             problem = f"{path.name} seems to have another separator than {options['sep']!r}: name it with --sep."
@@ -148,16 +148,16 @@ def numbers(frame: pd.DataFrame) -> list[Any]:
     return [name for name in frame.columns if numeric(frame[name].dtype) and frame[name].dtype != bool]
 
 
-def schema_of(said: str) -> Any:
+def schema_of(place: str) -> Any:
     """The pandera schema at ``file.py:name`` or ``package.module:name``."""
-    module, _, name = said.rpartition(":")
+    module, _, name = place.rpartition(":")
     if not module or not name:
         raise ParameterError("--schema is written file.py:name or package.module:name.")
     problem = None
     try:
-        found = _loaded(Path(module)) if module.endswith(".py") else _imported(module)
-        if hasattr(found, name):
-            return getattr(found, name)
+        program = _loaded(Path(module)) if module.endswith(".py") else _imported(module)
+        if hasattr(program, name):
+            return getattr(program, name)
         problem = f"{module} has no {name!r}."
     except Exception as error:  # noqa: BLE001 - it is the user's own program
         problem = f"{module} cannot be imported ({type(error).__name__}: {error})."

@@ -56,10 +56,10 @@ def ledger(chosen: argparse.Namespace) -> str:
     return f"{book!r}\n\n{shown.to_string()}"
 
 
-def _head(said: str | None) -> tuple[int, str] | None:
-    if said is None:
+def _head(head: str | None) -> tuple[int, str] | None:
+    if head is None:
         return None
-    number, _, last = said.partition(":")
+    number, _, last = head.partition(":")
     if not number.isdigit() or not last:
         raise pdrisk.ParameterError("--head must be what verify printed, NUMBER:HASH.")
     return int(number), last

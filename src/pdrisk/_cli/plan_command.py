@@ -53,19 +53,19 @@ def plan(chosen: argparse.Namespace) -> str:
                 f"{first!r} has no target: write '{first} +- 5', or add --success 0.75 or --eps for all together."
             )
     is_budget = chosen.success is not None or any(targets)
-    found: Any = pdrisk.plan(
+    planned: Any = pdrisk.plan(
         questions, n=chosen.n, eps=1.0 if chosen.eps is None and not is_budget else chosen.eps,
         success=chosen.success, bounds=_bounds(chosen), groups=_groups(chosen.groups), margins=chosen.margins,
         mechanism=chosen.mechanism, step=1 if chosen.whole else None,
         weights=chosen.weights, total_weight=chosen.total_weight,
     )  # fmt: skip
     if is_budget and not any(targets):
-        return repr(found)
+        return repr(planned)
     if is_budget:
-        return f"{found!r}\n\nwhat all targets need, for so many times the noise:\n{_shown(found.frontier)}"
-    for column in {"noise95", "noise95_widest"} & set(found):
-        found[column] = ["not known" if noise != noise else f"± {noise:.4g}" for noise in found[column]]
-    return _shown(found)
+        return f"{planned!r}\n\nwhat all targets need, for so many times the noise:\n{_shown(planned.frontier)}"
+    for column in {"noise95", "noise95_widest"} & set(planned):
+        planned[column] = ["not known" if noise != noise else f"± {noise:.4g}" for noise in planned[column]]
+    return _shown(planned)
 
 
 def _bounds(chosen: argparse.Namespace) -> dict[str, tuple[float, float]]:
@@ -85,7 +85,7 @@ def _bounds(chosen: argparse.Namespace) -> dict[str, tuple[float, float]]:
 
 def _groups(given: list[Any]) -> Any:
     """The number of groups, or that of the keys of each column."""
-    pairs = [each for each in given if isinstance(each, tuple)]
+    pairs = [pair for pair in given if isinstance(pair, tuple)]
     if len(pairs) < len(given) and len(given) > 1:
         raise pdrisk.ParameterError("--groups is one number, or the number of keys of each column, as region=16 sex=2.")
     return dict(pairs) if pairs else given[0]

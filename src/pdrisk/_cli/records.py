@@ -80,8 +80,8 @@ def said_of(chosen: argparse.Namespace) -> str:
 def known_bounds(frame: pd.DataFrame, columns: Sequence[Any], chosen: argparse.Namespace) -> dict[Any, Any]:
     """The bounds of columns, from the command line or else declared for a row."""
     rows = {column: declared(frame, column).universe for column in columns}
-    own = {column: (one.lo, one.hi) for column, one in rows.items() if one is not None}
-    return (own if not chosen.per_person or chosen.per_person in OF_ROWS else {}) | dict(chosen.bounds)
+    row_bounds = {column: (one.lo, one.hi) for column, one in rows.items() if one is not None}
+    return (row_bounds if not chosen.per_person or chosen.per_person in OF_ROWS else {}) | dict(chosen.bounds)
 
 
 def of_people(
@@ -96,16 +96,16 @@ def of_people(
         if chosen.per_person:
             raise ParameterError("--per-person is about the rows of one person: name the columns of ids with --person.")
         return frame
-    own = without_codes(frame, codes_of(frame, [*person, *columns, *groups]))[[*person, *groups, *columns]]
-    own = own.dropna(subset=person)
+    records = without_codes(frame, codes_of(frame, [*person, *columns, *groups]))[[*person, *groups, *columns]]
+    records = records.dropna(subset=person)
     if chosen.per_person is None:
-        if own.duplicated(person).any():
+        if records.duplicated(person).any():
             raise ParameterError(
                 f"some people have several rows: say with --per-person what these become, {', '.join(WAYS)}. Where "
                 "several rows count, as with rows=, ask df.dprisk.assess."
             )
-        return _declared(own, frame, columns, groups, chosen)
-    by = own.groupby([*person, *groups], dropna=False, observed=True, sort=False)
+        return _declared(records, frame, columns, groups, chosen)
+    by = records.groupby([*person, *groups], dropna=False, observed=True, sort=False)
     numbers = by[list(columns)].agg(chosen.per_person)
     if chosen.per_person in ("sum", "count"):
         numbers = numbers.where(by[list(columns)].count() > 0)  # nothing known is no number
@@ -119,27 +119,27 @@ def of_people(
 
 
 def _declared(
-    found: pd.DataFrame,
+    records: pd.DataFrame,
     frame: pd.DataFrame,
     columns: Sequence[Any],
     groups: Sequence[str],
     chosen: argparse.Namespace,
 ) -> pd.DataFrame:
     """Records with the declarations of the file, without missing codes, which are missing values by now."""
-    found = found.copy()
-    found.attrs = {}
+    records = records.copy()
+    records.attrs = {}
     bounds = known_bounds(frame, columns, chosen)
-    keys = {column: own for column in groups if (own := declared(frame, column).keys) is not None}
-    said: Any = found
-    return said.dprisk.declare(bounds=bounds, keys=keys) if bounds or keys else found
+    keys = {column: column_keys for column in groups if (column_keys := declared(frame, column).keys) is not None}
+    untyped: Any = records
+    return untyped.dprisk.declare(bounds=bounds, keys=keys) if bounds or keys else records
 
 
 def by_group(
     frame: pd.DataFrame, columns: Sequence[Any], bounds: Mapping[Any, Any], units: Mapping[Any, str], groups: list[str]
 ) -> tuple[pd.DataFrame, list[str], dict[Hashable, Any], dict[Hashable, str]]:
     """A column for each column and group, missing in the rows of other groups; with bounds and units."""
-    own = without_codes(frame, codes_of(frame, [*columns, *groups]))
-    made = own.groupby(groups, observed=True)
+    records = without_codes(frame, codes_of(frame, [*columns, *groups]))
+    made = records.groupby(groups, observed=True)
     if made.ngroups * len(columns) > MOST:
         raise ParameterError(
             f"--by makes {made.ngroups * len(columns):,} columns of {len(columns)}, and a study shows {MOST}: name "
@@ -151,9 +151,9 @@ def by_group(
         for column in columns
         for at, label in enumerate(labels)
     }
-    found = pd.DataFrame({name: own[column].where(of == at) for (column, at), name in names.items()})
+    wide = pd.DataFrame({name: records[column].where(of == at) for (column, at), name in names.items()})
     return (
-        found,
+        wide,
         list(names.values()),
         {name: bounds[column] for (column, _), name in names.items() if column in bounds},
         {name: units[column] for (column, _), name in names.items() if column in units},

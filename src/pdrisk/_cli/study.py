@@ -34,7 +34,7 @@ def arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--by", type=several(str), action=Several, help="columns of groups, each studied for itself")
     several_of = f"one or several (default: {' '.join(STATISTICS)}); also 'quantile(0.9)', 'var(ddof=0)'"
     command.add_argument("--statistics", type=several(statistic), action=Several, help=several_of)
-    losses = f"one or several (default: {' '.join(f'{each:g}' for each in EPS)})"
+    losses = f"one or several (default: {' '.join(f'{loss:g}' for loss in EPS)})"
     command.add_argument("--eps", type=several(float), action=Several, help=losses)
     sizes = (
         "of samples: people, as 500, or shares of a column's values, as 0.1; 1 is one person, 1.0 everybody "
@@ -59,7 +59,7 @@ def study(chosen: argparse.Namespace) -> str:
     groups = chosen.by or []
     if chosen.file is None:
         of_files = ("schema", "missing", "person", "per_person", "weights", "trim_weights")
-        if any(getattr(chosen, each) is not None for each in of_files):
+        if any(getattr(chosen, option) is not None for option in of_files):
             raise ParameterError(
                 "--schema, --missing, --person, --per-person and --weights are about a file of your own: name it with "
                 "--file."
@@ -81,7 +81,7 @@ def study(chosen: argparse.Namespace) -> str:
             if groups:
                 raise ParameterError("--by makes a study of each group, and --weights is about all: leave one out.")
             weighing_of(frame, weights, weighing_bounds)
-            chosen.bounds = [(column, own) for column, own in chosen.bounds if column != weights]
+            chosen.bounds = [(column, ends) for column, ends in chosen.bounds if column != weights]
         units, name, bounds = dict(chosen.unit), f"{chosen.file.name}{records.said_of(chosen)}", dict(chosen.bounds)
         columns, left_out = files.columns_of(frame, chosen, others)
         for column, reason in left_out.items():

@@ -44,7 +44,7 @@ class Cells:
         sizes = np.concatenate([np.diff(part.first) for part in parts])
         first = np.concatenate([[0], np.cumsum(sizes)])
         point, count = (
-            np.concatenate(each) for each in zip(*((part.point, part.count) for part in parts), strict=True)
+            np.concatenate(arrays) for arrays in zip(*((part.point, part.count) for part in parts), strict=True)
         )
         return cls(point, count, first)
 
@@ -72,8 +72,8 @@ class Cells:
             return
         for groups in runs_of_groups(self.first):
             first = self.first[groups.start : groups.stop + 1]
-            own = slice(first[0], first[-1])
-            yield Cells(self.point[own], self.count[own], first - first[0])
+            span = slice(first[0], first[-1])
+            yield Cells(self.point[span], self.count[span], first - first[0])
 
     def of_rows(self, rows: NDArray[np.integer]) -> Cells:
         """The same cells for records that stand in these groups."""

@@ -107,16 +107,16 @@ class PersonRecords:
     @once
     def contribution_groups(self) -> IntArray:
         """The group of each of P contributions, in ascending order."""
-        found = np.zeros(int(self.contribution.max(initial=-1)) + 1, dtype=np.int64)
-        found[self.contribution] = self.groups
-        return found
+        groups = np.zeros(int(self.contribution.max(initial=-1)) + 1, dtype=np.int64)
+        groups[self.contribution] = self.groups
+        return groups
 
     @once
     def whose(self) -> IntArray:
         """The person of each contribution."""
-        found = np.zeros(len(self.contribution_groups), dtype=np.int64)
-        found[self.contribution] = self.persons
-        return found
+        persons = np.zeros(len(self.contribution_groups), dtype=np.int64)
+        persons[self.contribution] = self.persons
+        return persons
 
     @once
     def sizes(self) -> IntArray:
@@ -155,10 +155,10 @@ class PersonRecords:
 
     def sums(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Sums of each group and of each contribution."""
-        whole, own = np.zeros(self.size), np.zeros(len(self.contribution_groups))
+        whole, contributed = np.zeros(self.size), np.zeros(len(self.contribution_groups))
         np.add.at(whole, self.groups, values)
-        np.add.at(own, self.contribution, values)
-        return whole, own
+        np.add.at(contributed, self.contribution, values)
+        return whole, contributed
 
     @property
     def _different(self) -> tuple[IntArray, IntArray]:
@@ -173,9 +173,9 @@ class PersonRecords:
         of = self.contribution_groups
         mean = self.sums(self.values)[0] / np.maximum(self.n, 1)
         distance = self.values - mean[self.groups]
-        whole, own = self.sums(distance)
+        whole, contributed = self.sums(distance)
         squares, own_squares = self.sums(distance**2)
-        return squares, own_squares + (whole[of] - own) ** 2 / np.maximum(self.n[of] - self.sizes, 1), mean
+        return squares, own_squares + (whole[of] - contributed) ** 2 / np.maximum(self.n[of] - self.sizes, 1), mean
 
     def _ends(self, *, highest: bool) -> FloatArray:
         first = np.full(len(self.contribution_groups), -np.inf if highest else np.inf)

@@ -39,13 +39,13 @@ def as_dates(values: NDArray[Any], *, times: bool, side: str = "nearest") -> NDA
         np.clip(np.asarray(values, dtype=np.float64), FIRST, LAST) * per_day
     )
     known = ~np.isnan(rounded)
-    found = np.full(rounded.shape, np.datetime64("NaT", "us"))
-    found[known] = rounded[known].astype(np.int64).astype(f"datetime64[{'s' if times else 'D'}]")
-    return found
+    dates = np.full(rounded.shape, np.datetime64("NaT", "us"))
+    dates[known] = rounded[known].astype(np.int64).astype(f"datetime64[{'s' if times else 'D'}]")
+    return dates
 
 
 def written_day(days: float, *, times: bool, side: str = "nearest") -> str:
     """A number of days as the text of its date, or of its time to the second; "nan" of NaN."""
-    found = as_dates(np.array([days]), times=times, side=side)[0]
+    date = as_dates(np.array([days]), times=times, side=side)[0]
     unit = "datetime64[s]" if times else "datetime64[D]"
-    return "nan" if np.isnat(found) else str(found.astype(unit)).replace("T", " ")
+    return "nan" if np.isnat(date) else str(date.astype(unit)).replace("T", " ")

@@ -135,7 +135,8 @@ def _foreign(signature: inspect.Signature, args: Iterable[Any], given: dict[str,
         if parameter.kind is parameter.VAR_KEYWORD:
             named |= named.pop(parameter.name, {})
     return next(
-        (f"{name}, a value of type {type(each).__name__}," for name, each in named.items() if not _is_plain(each)), None
+        (f"{name}, a value of type {type(value).__name__}," for name, value in named.items() if not _is_plain(value)),
+        None,
     )
 
 

@@ -26,7 +26,7 @@ def did_you_mean(name: object, known: Iterable[str], form: str = "{!r}") -> str:
     """
     if not isinstance(name, str) or len(name) > LONGEST:
         return ""
-    by_lower = {each.lower(): each for each in known}
+    by_lower = {known_name.lower(): known_name for known_name in known}
     near = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f" Did you mean {form.format(by_lower[near[0]])}?" if near else ""
 

@@ -56,13 +56,13 @@ class Quantile(Statistic):
         return np.where(summary.n > 0, at_own, self.value_of_nothing(universe))
 
     def largest_change(self, summary: Summary, universe: Universe) -> FloatArray:
-        n, own = summary.n, self.value(summary, universe)
+        n, value = summary.n, self.value(summary, universe)
         without_first = np.where(n > 1, self._interpolated(summary, n - 2, 2), self.value_of_nothing(universe))
         without_last = np.where(n > 1, self._interpolated(summary, n - 2, 1), self.value_of_nothing(universe))
         with_lo = self._interpolated(summary, n, 0)
         with_hi = self._interpolated(summary, n, 1)
         neighbours = np.stack([with_lo, with_hi, without_first, without_last])
-        return np.where(n > 0, np.abs(neighbours - own).max(axis=0), universe.width / 2)
+        return np.where(n > 0, np.abs(neighbours - value).max(axis=0), universe.width / 2)
 
     def world_range(self, summary: Summary, universe: Universe) -> FloatArray:
         left = summary.n - 2

@@ -45,12 +45,12 @@ class Moments:
         parts = sums.reshape(first, second, -1)
         n = parts.sum(axis=(0, 1))
         some = np.where(n > 0, n, np.inf)
-        own, other = parts.sum(axis=1) / some, parts.sum(axis=0) / some
+        shares, other = parts.sum(axis=1) / some, parts.sum(axis=0) / some
         at, beside = (np.arange(degree + 1)[:, None] / degree for degree in degrees)
-        mean, other_mean = (at * own).sum(axis=0), (beside * other).sum(axis=0)
+        mean, other_mean = (at * shares).sum(axis=0), (beside * other).sum(axis=0)
         product = (at[:, None] * beside[None] * parts).sum(axis=(0, 1)) / some
         unknown = np.full(n.shape, np.nan)
-        var = own[2] - mean**2 if degrees[0] == 2 else unknown
+        var = shares[2] - mean**2 if degrees[0] == 2 else unknown
         other_var = other[2] - other_mean**2 if degrees[1] == 2 else unknown
         return cls(degrees, n, mean, other_mean, product - mean * other_mean, var, other_var)
 

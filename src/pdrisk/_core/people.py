@@ -126,10 +126,10 @@ def _quantile_with(
     groups, last = np.arange(len(contributions.n)), contributions.n + k
 
     def at(rank: IntArray) -> FloatArray:
-        own = rank if highest else rank - k
+        place = rank if highest else rank - k
         return np.where(
-            (own >= 1) & (own <= contributions.n),
-            contributions.at(groups, own),
+            (place >= 1) & (place <= contributions.n),
+            contributions.at(groups, place),
             universe.hi if highest else universe.lo,
         )
 

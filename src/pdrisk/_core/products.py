@@ -39,21 +39,21 @@ class WholeArithmetic(Generic[Number]):
 
 def divided(k: Number, l: Number, degrees: Degrees, by: WholeArithmetic[Number]) -> list[Number]:  # noqa: E741
     """Parts of a record at the places k and l, shape ``(degrees[0] + 1) * (degrees[1] + 1)``; those of l vary first."""
-    own = _shares(k, degrees[0], by)
+    shares = _shares(k, degrees[0], by)
     if degrees[1] == 0:
-        return _parts(l, own, by)
+        return _parts(l, shares, by)
     others = _shares(l, degrees[1], by)
-    return [part for share in own for part in _parts(share, others, by)]
+    return [part for share in shares for part in _parts(share, others, by)]
 
 
 def _parts(whole: Number, shares: list[Number], by: WholeArithmetic[Number]) -> list[Number]:
     """A whole number divided in proportion to shares of `PLACES`."""
     left = (len(shares) - 1) // 2  # this part gets what is left: the first of two, the middle of three
-    found = {at: by.share(whole, share) for at, share in enumerate(shares) if at != left}
+    parts = {at: by.share(whole, share) for at, share in enumerate(shares) if at != left}
     rest = whole
-    for taken in found.values():
+    for taken in parts.values():
         rest = by.minus(rest, taken)
-    return [found.get(at, rest) for at in range(len(shares))]
+    return [parts.get(at, rest) for at in range(len(shares))]
 
 
 def _shares(k: Number, degree: int, by: WholeArithmetic[Number]) -> list[Number]:

@@ -104,9 +104,9 @@ class SizeSums:
 
     def counts(self, bins: int) -> IntArray:
         """The number of records of all groups in each bin, shape (bins,)."""
-        found = np.zeros(bins, dtype=np.int64)
-        np.add.at(found, self.bin, self.n)
-        return found
+        counts = np.zeros(bins, dtype=np.int64)
+        np.add.at(counts, self.bin, self.n)
+        return counts
 
     def clipped(self, points: SizePoints, lower: int, upper: int) -> NDArray[Any]:
         """The exact sum of places, clipped at a lower and an upper point, of each group: Python's integers, shape (G,).
@@ -137,5 +137,5 @@ def _sizes(widest: float, least: float) -> list[float]:
     if widest == 0:
         return []
     top = math.floor(math.log10(widest)) + 1
-    found = [float(f"{mantissa}e{power}") for power in range(top - DECADES, top + 1) for mantissa in MANTISSAS]
-    return [each for each in found if least <= each < widest]
+    sizes = [float(f"{mantissa}e{power}") for power in range(top - DECADES, top + 1) for mantissa in MANTISSAS]
+    return [size for size in sizes if least <= size < widest]

@@ -207,8 +207,8 @@ class Histogram(Count):
     @property
     def label(self) -> str:
         few = self.edges if len(self.edges) <= 5 else (*self.edges[:2], "...", *self.edges[-2:])
-        said = ", ".join(each if isinstance(each, str) else f"{each:g}" for each in few)
-        return f"hist({len(self.edges) - 1} bins: {said})"
+        edges = ", ".join(edge if isinstance(edge, str) else f"{edge:g}" for edge in few)
+        return f"hist({len(self.edges) - 1} bins: {edges})"
 
 
 @dataclass(frozen=True, slots=True)

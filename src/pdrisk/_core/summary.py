@@ -98,12 +98,12 @@ class Needs:
         first = ("total", "steps", "ends", "seconds", "squares", "windows")
         names = ("places", "place_squares", "whole", "distinct", "cells", "whole_cells", "size_sums")
         since = [name for name in names if getattr(self, name)]
-        said = [f"{name}={getattr(self, name)!r}" for name in (*first, *since)]
-        said += [f"products={sorted(self.products)!r}"] * bool(self.products)
-        return f"Needs({', '.join(said)})"
+        parts = [f"{name}={getattr(self, name)!r}" for name in (*first, *since)]
+        parts += [f"products={sorted(self.products)!r}"] * bool(self.products)
+        return f"Needs({', '.join(parts)})"
 
     def __or__(self, other: Needs) -> Needs:
-        whole = any(each.at_points and not each.ranks for each in (self, other))
+        whole = any(needs.at_points and not needs.ranks for needs in (self, other))
         return Needs(
             self.total or other.total,
             self.steps or other.steps,

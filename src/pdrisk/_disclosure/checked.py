@@ -49,7 +49,7 @@ class CheckedTable:
     def of(cls, cells: pd.DataFrame, statistic: str, column: Hashable | None, rules: Any) -> CheckedTable:
         """The table from one row for each cell, with a column of truth values for each rule."""
         named = [np.where(cells[name], name, "") for name in (*FAILING, "negative")]
-        reasons = [", ".join(filter(None, each)) for each in zip(*named, strict=True)]
+        reasons = [", ".join(filter(None, names)) for names in zip(*named, strict=True)]
         judged = cells.assign(reasons=reasons)
 
         def wide(name: str, empty: Any) -> pd.DataFrame:
@@ -64,8 +64,8 @@ class CheckedTable:
     @property
     def status(self) -> str:
         """The worst verdict of a cell."""
-        found = set(self.cells["verdict"])
-        return next(name for name in ("fail", "review", "pass") if name in found)
+        verdicts = set(self.cells["verdict"])
+        return next(name for name in ("fail", "review", "pass") if name in verdicts)
 
     @property
     def summary(self) -> dict[str, int]:
@@ -96,7 +96,7 @@ class CheckedTable:
         """
         broken = {name: self._places(name) for name in ACRO}
         counts = {ACRO[name]: len(places) for name, places in broken.items()}
-        said = "; ".join(f"{name}: {number} cells" for name, number in counts.items() if number)
+        findings = "; ".join(f"{name}: {number} cells" for name, number in counts.items() if number)
         return {
             "uid": name,
             "status": self.status,
@@ -109,8 +109,8 @@ class CheckedTable:
             },
             "index": [_plain(key) for key in self.table.index],
             "columns": [_plain(key) for key in self.table.columns],
-            "outcome": [[each or "ok" for each in row] for row in self.reasons.to_numpy().tolist()],
-            "summary": f"{self.status}; {said}" if said else self.status,
+            "outcome": [[reason or "ok" for reason in row] for row in self.reasons.to_numpy().tolist()],
+            "summary": f"{self.status}; {findings}" if findings else self.status,
         }
 
     def to_json(self, name: str = "output_0") -> str:
@@ -128,7 +128,9 @@ class CheckedTable:
 
     def _lines(self) -> formatting.Rows:
         cells = self.cells["verdict"].value_counts()
-        verdicts = ", ".join(f"{cells[each]:,} {each}" for each in ("pass", "review", "fail") if each in cells)
+        verdicts = ", ".join(
+            f"{cells[verdict]:,} {verdict}" for verdict in ("pass", "review", "fail") if verdict in cells
+        )
         return [("cells", verdicts), *((name, f"{number:,} cells") for name, number in self.summary.items() if number)]
 
     def _shown(self) -> pd.DataFrame:
@@ -155,7 +157,7 @@ class CheckedTable:
         return values.astype(np.int64)
 
     def _with_margins(self, values: Any) -> pd.DataFrame:
-        index, columns = (_with_total(each) for each in (self.table.index, self.table.columns))
+        index, columns = (_with_total(labels) for labels in (self.table.index, self.table.columns))
         return mark_exact(pd.DataFrame(values, index=index, columns=columns))
 
 

@@ -43,27 +43,27 @@ class Classes:
 
     def weights(self, side: int = 0) -> NDArray[np.float64]:
         """Sums of weights of each class."""
-        own = self.sides[side].weights
-        assert own is not None  # asked for
-        return np.bincount(self.numbers[side], weights=own, minlength=self.size).astype(np.float64, copy=False)
+        weights = self.sides[side].weights
+        assert weights is not None  # asked for
+        return np.bincount(self.numbers[side], weights=weights, minlength=self.size).astype(np.float64, copy=False)
 
     @cached_property
     def _examples(self) -> list[NDArray[np.int64]]:
         """A line of each class in each table; -1 where there is none."""
-        found = []
+        examples = []
         for number in self.numbers:
             example = np.full(self.size, -1)
             example[number] = np.arange(len(number))
-            found.append(example)
-        return found
+            examples.append(example)
+        return examples
 
     def codes(self, at: int, chosen: NDArray[np.int64]) -> Codes:
         """Codes of these classes in a key column."""
-        found = np.zeros(len(chosen), dtype=np.int64)
+        codes = np.zeros(len(chosen), dtype=np.int64)
         for side, example in zip(self.sides, self._examples, strict=True):
             lines = example[chosen]
-            found[lines >= 0] = side.columns[at].codes[lines[lines >= 0]]
-        return found
+            codes[lines >= 0] = side.columns[at].codes[lines[lines >= 0]]
+        return codes
 
     def order(self, present: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The numbers of these classes, sorted by their keys."""
@@ -86,17 +86,19 @@ class Classes:
     def table(self, present: NDArray[np.bool_], values: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
         """A table of classes, sorted by their keys."""
         chosen = self.order(present)
-        return mark_exact(pd.DataFrame({name: each[chosen] for name, each in values.items()}, index=self.index(chosen)))
+        return mark_exact(
+            pd.DataFrame({name: column[chosen] for name, column in values.items()}, index=self.index(chosen))
+        )
 
     def aligned(self, values: NDArray[Any], name: str, rows: RowsRead) -> pd.Series:
         """A number of classes for each row of the first table; missing for rows that were not counted."""
-        own = values[self.numbers[0]]
+        numbers = values[self.numbers[0]]
         if rows.kept is not None:
-            whole: Any = pd.array(np.zeros(len(rows.index), dtype=own.dtype))
+            whole: Any = pd.array(np.zeros(len(rows.index), dtype=numbers.dtype))
             whole[~rows.kept] = pd.NA
-            whole[rows.kept] = own
+            whole[rows.kept] = numbers
             return mark_exact(pd.Series(whole, index=rows.index, name=name))
-        return mark_exact(pd.Series(own, index=rows.index, name=name))
+        return mark_exact(pd.Series(numbers, index=rows.index, name=name))
 
 
 def classes_of(*sides: Side) -> Classes:
@@ -117,29 +119,29 @@ def classes_of(*sides: Side) -> Classes:
 
 def _compressed(numbers: list[NDArray[np.int64]]) -> tuple[list[NDArray[np.int64]], int]:
     """The same numbers of all tables, without those that do not occur, and the end of their range."""
-    codes, found = pd.factorize(np.concatenate(numbers))
+    codes, distinct = pd.factorize(np.concatenate(numbers))
     ends = np.cumsum([len(number) for number in numbers])[:-1]
-    return np.split(codes.astype(np.int64, copy=False), ends), len(found)
+    return np.split(codes.astype(np.int64, copy=False), ends), len(distinct)
 
 
 def occurring(
     number: NDArray[np.int64], end: int, persons: Codes | None, times: NDArray[Any] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The numbers below ``end`` that occur, in order, with their numbers of people."""
-    found = None
+    distinct = None
     if end > max(DENSE, 4 * len(number)):
-        number, found = pd.factorize(number, sort=True)
+        number, distinct = pd.factorize(number, sort=True)
     if persons is not None:
         number, _ = distinct_pairs(number, persons)
     counts = np.rint(np.bincount(number, weights=times)).astype(np.int64)
-    if found is None:
-        found = np.flatnonzero(counts)
-        counts = counts[found]
-    return found, counts
+    if distinct is None:
+        distinct = np.flatnonzero(counts)
+        counts = counts[distinct]
+    return distinct, counts
 
 
 def distinct_pairs(first: Codes, second: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The pairs that occur of two arrays of numbers from 0, each once, in the order of both."""
     end = int(second.max()) + 1 if len(second) else 1
-    found = np.sort(pd.unique(np.asarray(first, dtype=np.int64) * end + second))
-    return found // end, found % end
+    pairs = np.sort(pd.unique(np.asarray(first, dtype=np.int64) * end + second))
+    return pairs // end, pairs % end

@@ -69,7 +69,7 @@ def _binned(column: KeyColumn, edges: pd.Index) -> KeyColumn:
     bins = pd.IntervalIndex.from_breaks(edges, closed="left")
     if isinstance(labels.dtype, pd.IntervalDtype):  # bins already, which are joined
         at, end = (
-            _places(column, edges, each, side) for each, side in ((labels.left, "right"), (labels.right, "left"))
+            _places(column, edges, ends, side) for ends, side in ((labels.left, "right"), (labels.right, "left"))
         )
         outside = (at < 0) | (at >= len(bins)) | (end != at) | (labels.closed != "left")
     else:
@@ -109,8 +109,8 @@ def _shortened(column: KeyColumn, letters: int) -> KeyColumn:
         )
     text = pd.Series(labels, dtype=object)
     short = text.where(text.str.len() <= letters, text.str[:letters] + "*")
-    places, found = pd.factorize(short)
-    return recoded(column, places, pd.Index(found))
+    places, distinct = pd.factorize(short)
+    return recoded(column, places, pd.Index(distinct))
 
 
 def _mapped(column: KeyColumn, how: Mapping[Any, Any] | pd.Series) -> KeyColumn:
@@ -119,8 +119,8 @@ def _mapped(column: KeyColumn, how: Mapping[Any, Any] | pd.Series) -> KeyColumn:
         raise ParameterError(f"generalize= maps a value of {column.name!r} twice: list each once.")
     at = mapping.index.get_indexer(column.labels)
     _check_covered(column, at < 0, "are not in the mapping: add them, of the same type")
-    targets, found = pd.factorize(mapping.infer_objects())
-    return recoded(column, np.where(at < 0, -1, targets[at] if len(targets) else -1), pd.Index(found))
+    targets, distinct = pd.factorize(mapping.infer_objects())
+    return recoded(column, np.where(at < 0, -1, targets[at] if len(targets) else -1), pd.Index(distinct))
 
 
 def _check_covered(column: KeyColumn, outside: NDArray[np.bool_], why: str) -> None:

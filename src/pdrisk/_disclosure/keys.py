@@ -84,14 +84,14 @@ def _coded(series: pd.Series) -> KeyColumn:
             codes = values.astype(np.int64)
             codes -= low - 1
             return KeyColumn(series.name, codes, pd.RangeIndex(low, high + 1))
-    found = None
+    factorized = None
     with suppress(TypeError):  # a value that has no hash
-        found = pd.factorize(series)
-    if found is None:
+        factorized = pd.factorize(series)
+    if factorized is None:
         raise ColumnTypeError(
             f"column {series.name!r} holds values that are no keys, such as lists: convert it to text or numbers first."
         )
-    return KeyColumn(series.name, found[0] + 1, pd.Index(found[1]))
+    return KeyColumn(series.name, factorized[0] + 1, pd.Index(factorized[1]))
 
 
 def _in_numpy(series: pd.Series, dtype: Any) -> pd.Series:
@@ -170,15 +170,15 @@ def _joined(one: KeyColumn, other: KeyColumn) -> tuple[KeyColumn, KeyColumn]:
         return replace(one, labels=many), other
     if isinstance(few, pd.RangeIndex) and isinstance(many, pd.RangeIndex) and few.start >= many.start:
         both: pd.Index = pd.RangeIndex(many.start, max(few.stop, many.stop))
-        found = np.arange(len(few)) + few.start - many.start
+        places = np.arange(len(few)) + few.start - many.start
     elif len(many) == 0:
         return one, replace(other, labels=few)
     else:
-        found = many.get_indexer(few)
-        new = found < 0
+        places = many.get_indexer(few)
+        new = places < 0
         both = many.append(few[new]) if new.any() else many
-        found[new] = len(many) + np.arange(np.count_nonzero(new))
-    return recoded(one, found, both), replace(other, labels=both)
+        places[new] = len(many) + np.arange(np.count_nonzero(new))
+    return recoded(one, places, both), replace(other, labels=both)
 
 
 def _check_kinds(one: KeyColumn, other: KeyColumn, sides: tuple[str, str]) -> None:

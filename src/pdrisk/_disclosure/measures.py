@@ -183,9 +183,9 @@ def _estimate(table: KeyTable, wanted: KeyRequest, weights: object, model: objec
         classes, sample = _classes(table, KeyRequest(wanted.keys, wanted.generalize, wanted.person, column))
         if wanted.person and classes.sides[0].persons is not None and (classes.lines() > sample).any():
             raise several_rows()
-        own = classes.sides[0].weights
-        assert own is not None  # asked for
-        if not np.isfinite(own).all() or (own < 0).any():
+        row_weights = classes.sides[0].weights
+        assert row_weights is not None  # asked for
+        if not np.isfinite(row_weights).all() or (row_weights < 0).any():
             raise ParameterError(f"the weights in column {column!r} must be finite, at least 0, and none missing.")
         size = classes.weights()
         if (size < sample * (1 - 1e-9)).any():
@@ -203,16 +203,16 @@ def _estimate(table: KeyTable, wanted: KeyRequest, weights: object, model: objec
     fit = log_linear(ranks, few, many)
     models = [(many, model)]
     if len(wanted.keys) > 1:  # else main effects are the classes themselves, and the model knows no more than weights
-        models = [(few + (1 - few / many) * each, "poisson") for each in (fit.chosen, fit.independent)] + models
-    found = [math.fsum(_risks(few, *each) * few) for each in models]
+        models = [(few + (1 - few / many) * sizes, "poisson") for sizes in (fit.chosen, fit.independent)] + models
+    reidentified = [math.fsum(_risks(few, *fitted) * few) for fitted in models]
     alone = few == 1
-    unique = [math.fsum(probability_below(2, few[alone], sizes[alone], each)) for sizes, each in models]
+    unique = [math.fsum(probability_below(2, few[alone], sizes[alone], model_name)) for sizes, model_name in models]
     expected[chosen] = models[0][0]
     return KMapEstimate(
         wanted.keys, int(sample.sum()), classes.sides[0].left_out,
         Found(classes, present, {"sample": sample, "population": size, "expected": expected, "risk": risk}),
         k_map=float(many.min()), k=int(few.min()), highest_risk=float(risk.max()),
-        reidentified=found[0], reidentified_range=(min(found), max(found)),
+        reidentified=reidentified[0], reidentified_range=(min(reidentified), max(reidentified)),
         population_unique=unique[0], population_unique_range=(min(unique), max(unique)),
         model=model, interactions=tuple((wanted.keys[one], wanted.keys[other]) for one, other in fit.interactions),
         is_whole=fit.cells <= MOST_CELLS,
@@ -234,8 +234,8 @@ def _with_values(table: KeyTable, wanted: KeyRequest, sensitive: object) -> tupl
     values = side.columns[-1]
     classes = classes_of(_keys_of(side))
     pair = classes.numbers[0] * values.size + values.codes
-    found, counts = occurring(pair, classes.size * values.size, side.persons, side.times)
-    at, code = found // values.size, found % values.size
+    pairs, counts = occurring(pair, classes.size * values.size, side.persons, side.times)
+    at, code = pairs // values.size, pairs % values.size
     sample = np.rint(np.bincount(at, weights=counts, minlength=classes.size)).astype(np.int64)
     somebody(sample)
     order = values.ranks()
@@ -278,9 +278,9 @@ def t_closeness(table: KeyTable, wanted: KeyRequest, sensitive: Hashable, distan
     classes, sample, (at, place, counts, values) = _with_values(table, wanted, sensitive)
     kind = column_kind(pd.Series(values.labels))
     ordered = values.ordered or kind in (NUMBER, TIME, ZONED, DATE) if distance == "auto" else distance == "ordered"
-    found = closeness(at, place, counts, classes.size, ordered=ordered)
+    distances = closeness(at, place, counts, classes.size, ordered=ordered)
     return TCloseness(
         wanted.keys, int(sample.sum()), classes.sides[0].left_out,
-        Found(classes, sample > 0, {"sample": sample, "distance": found}),
-        sensitive=sensitive, t=float(np.nanmax(found)), distance="ordered" if ordered else "equal",
+        Found(classes, sample > 0, {"sample": sample, "distance": distances}),
+        sensitive=sensitive, t=float(np.nanmax(distances)), distance="ordered" if ordered else "equal",
     )  # fmt: skip

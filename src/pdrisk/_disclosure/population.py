@@ -34,8 +34,8 @@ def both_sides(
         raise ParameterError("pass exactly one of population= (a table of people) and population_counts=.")
     if population is not None:
         other = _keys_of(population, (*asked.keys, *asked.person))
-        own = replace(asked, person=asked.person if other.has(asked.person) else ())
-        theirs = other.read(own)
+        request = replace(asked, person=asked.person if other.has(asked.person) else ())
+        theirs = other.read(request)
     else:
         theirs = _counted(population_counts, asked)
     mine = table.read(asked)
@@ -101,7 +101,7 @@ def _as_frame(given: Any, keys: tuple[Hashable, ...]) -> tuple[pd.DataFrame, Has
             raise ParameterError(
                 "population_counts has other index levels than the key columns in on=: name them alike."
             )
-        name = next(each for each in ("count", "people", "population", object()) if each not in keys)
+        name = next(label for label in ("count", "people", "population", object()) if label not in keys)
         frame = index.to_frame(index=False)
         frame[name] = given.to_numpy() if given.dtype != object else given.astype(float).to_numpy()
         return frame, name

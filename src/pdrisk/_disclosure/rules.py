@@ -64,9 +64,9 @@ class OutputRules:
             if name not in known:
                 meant = did_you_mean(name, known)
                 raise ParameterError(f"unknown rule {name!r}; available: {', '.join(known)}.{meant}")
-        found = replace(cls(), **rules)
-        found._check()
-        return found
+        checked = replace(cls(), **rules)
+        checked._check()
+        return checked
 
     @property
     def top(self) -> int:
@@ -134,19 +134,19 @@ def verdicts(cells: CellFacts, statistic: str, rules: OutputRules) -> dict[str, 
     """
     none = np.zeros(len(cells.people), dtype=bool)
     somebody = cells.people > 0
-    found = {"least_count": none, "dominance": none, "p_percent": none, "negative": none}
+    failing = {"least_count": none, "dominance": none, "p_percent": none, "negative": none}
     if rules.least_count is not None:
-        found["least_count"] = somebody & (cells.people < rules.least_count)
+        failing["least_count"] = somebody & (cells.people < rules.least_count)
     if statistic in ("sum", "mean"):
-        found["negative"] = cells.negative  # then shares of a sum say nothing of who dominates it
+        failing["negative"] = cells.negative  # then shares of a sum say nothing of who dominates it
         judged = somebody & ~cells.negative & (cells.largest > 0)
         if rules.dominance is not None:
-            found["dominance"] = judged & (cells.top > rules.dominance[1] * cells.total)
+            failing["dominance"] = judged & (cells.top > rules.dominance[1] * cells.total)
         if rules.p_percent is not None:
-            found["p_percent"] = judged & (cells.rest < rules.p_percent / 100 * cells.largest)
+            failing["p_percent"] = judged & (cells.rest < rules.p_percent / 100 * cells.largest)
     elif statistic in ("min", "max") and rules.p_percent is not None:
-        found["p_percent"] = somebody & (cells.same < (rules.least_count or 2))
-    return found
+        failing["p_percent"] = somebody & (cells.same < (rules.least_count or 2))
+    return failing
 
 
 def crosstab_rules(
@@ -203,12 +203,16 @@ def _check_finite(column: Hashable | None, infinite: NDArray[np.bool_]) -> None:
 def _of_cells(classes: Classes, read: pd.DataFrame, statistic: str) -> tuple[CellFacts, NDArray[np.float64]]:
     """`_contributions` for cells that a database has read."""
     facts = read.set_index(classes.numbers[0]).reindex(range(classes.size), fill_value=0.0)
-    found = {name: facts[name].to_numpy(dtype=np.float64) for name in facts}
-    people, total, end = found["people"].astype(np.int64), found["total"], "highest" if statistic == "max" else "lowest"
-    same, negative = found[f"same_{end}"].astype(np.int64), found["negative"] > 0
-    cells = CellFacts(people, total, found["largest"], found["top"], found["rest"], negative, same)
+    columns = {name: facts[name].to_numpy(dtype=np.float64) for name in facts}
+    people, total, end = (
+        columns["people"].astype(np.int64),
+        columns["total"],
+        "highest" if statistic == "max" else "lowest",
+    )
+    same, negative = columns[f"same_{end}"].astype(np.int64), columns["negative"] > 0
+    cells = CellFacts(people, total, columns["largest"], columns["top"], columns["rest"], negative, same)
     with np.errstate(invalid="ignore"):
-        shown = {"sum": total, "mean": total / found["rows"]}.get(statistic, found[end])
+        shown = {"sum": total, "mean": total / columns["rows"]}.get(statistic, columns[end])
     return cells, np.where(people > 0, shown, np.nan)
 
 
@@ -227,8 +231,8 @@ def _contributions(
     at_extreme = x == extreme[cell]
     negative = np.bincount(cell[x < 0], minlength=size) > 0
     if persons is not None:
-        own = cell * (int(persons.max()) + 1) + persons[known]
-        codes, who = pd.factorize(own)
+        pairs = cell * (int(persons.max()) + 1) + persons[known]
+        codes, who = pd.factorize(pairs)
         x = np.bincount(codes, weights=x, minlength=len(who)).astype(np.float64)
         at_extreme = np.bincount(codes, weights=at_extreme, minlength=len(who)) > 0
         cell = who // (int(persons.max()) + 1)
@@ -257,9 +261,9 @@ def _checked(
     wanted: KeyRequest,
 ) -> CheckedTable:
     """The wide tables of values, people and verdicts."""
-    found = verdicts(cells, statistic, rules)
+    failing = verdicts(cells, statistic, rules)
     present = classes.lines() > 0
-    fails = np.any([each for name, each in found.items() if name != "negative"], axis=0)
-    verdict = np.where(fails, "fail", np.where(found["negative"], "review", "pass")).astype(object)
-    long = classes.table(present, {"value": shown, "people": cells.people, "verdict": verdict, **found})
+    fails = np.any([failed for name, failed in failing.items() if name != "negative"], axis=0)
+    verdict = np.where(fails, "fail", np.where(failing["negative"], "review", "pass")).astype(object)
+    long = classes.table(present, {"value": shown, "people": cells.people, "verdict": verdict, **failing})
     return CheckedTable.of(long, statistic, wanted.weight, rules)

@@ -76,7 +76,7 @@ class SQLKeys:
 
     @property
     def _names(self) -> list[Hashable]:
-        return [*self.table.columns, *(each.name for each in self._derived)]
+        return [*self.table.columns, *(derived.name for derived in self._derived)]
 
     @cached_property
     def _rows(self) -> RowSQL:
@@ -90,7 +90,7 @@ class SQLKeys:
             if column not in self._names:
                 raise unknown_column(column, self._names)
         for column in (*asked.keys, *asked.person):
-            if any(each.name == column for each in self._derived):
+            if any(derived.name == column for derived in self._derived):
                 continue
             stored = self.table.columns[str(column)]
             decimal = DECIMAL.fullmatch(stored.type)
@@ -118,11 +118,11 @@ class SQLKeys:
             where = f" WHERE {rows.condition(kept.rule)}"
         return f"(SELECT {', '.join(picked)} FROM {self.table.source}{where}) AS picked"
 
-    def _column(self, asked: KeyRequest, name: Hashable, found: Any) -> KeyColumn:
+    def _column(self, asked: KeyRequest, name: Hashable, answer: Any) -> KeyColumn:
         """A key column of these values, generalised."""
-        there = ~np.ma.getmaskarray(found)
-        values: Any = np.ma.getdata(found)[there]
-        is_derived = any(each.name == name for each in self._derived)
+        there = ~np.ma.getmaskarray(answer)
+        values: Any = np.ma.getdata(answer)[there]
+        is_derived = any(derived.name == name for derived in self._derived)
         dtype = dtype_of(self._rows.column(name)) if is_derived else self.table.columns[str(name)].dtype
         value, places = self._rows.same(name), None
         if values.dtype.kind != "i" or value.span in (None, (0, 1)):  # else they are plain already
@@ -147,18 +147,18 @@ class SQLKeys:
                 # Different people of several values cannot be added up afterwards: what makes values one comes first.
                 picked, lists, coarser = self._coarser(asked, picked, fetch)
                 names = {key: "coarse" if key in coarser else name for key, name in names.items()}
-            found = fetch(self._statement(asked, picked, list(dict.fromkeys(names.values()))), lists)
-        people, n, every = (np.asarray(found[name], dtype=np.int64) for name in ("people", "n", "every_row"))
+            answer = fetch(self._statement(asked, picked, list(dict.fromkeys(names.values()))), lists)
+        people, n, every = (np.asarray(answer[name], dtype=np.int64) for name in ("people", "n", "every_row"))
         some = people > 0
         if asked.person and asked.weight is not None and (n > people).any():
             raise several_rows()
         columns = tuple(
-            replace(coarser[key], codes=coarser[key].codes[np.asarray(found[name][some], dtype=np.int64)])
+            replace(coarser[key], codes=coarser[key].codes[np.asarray(answer[name][some], dtype=np.int64)])
             if key in coarser
-            else self._column(asked, key, found[name][some])
+            else self._column(asked, key, answer[name][some])
             for key, name in names.items()
         )
-        weights = None if asked.weight is None else _floats(found["weight"])[some]
+        weights = None if asked.weight is None else _floats(answer["weight"])[some]
         return Side(columns, people[some], None, weights, int((every - n).sum()))
 
     def _statement(self, asked: KeyRequest, picked: str, names: Sequence[str]) -> str:
@@ -177,7 +177,7 @@ class SQLKeys:
             return f"SELECT {by}, people, n, every_row, {weight} FROM ({grouped}) AS counted"
         persons = [f"p{at}" for at in range(len(asked.person))]
         grouping = ", ".join([*names, *persons])
-        each = f"(SELECT {grouping}, {every} AS n{of_rows} FROM {picked} GROUP BY {grouping}) AS counted"
+        per_person = f"(SELECT {grouping}, {every} AS n{of_rows} FROM {picked} GROUP BY {grouping}) AS counted"
         known = " AND ".join(f"{person} IS NOT NULL" for person in persons)
 
         def of_known(how: str, value: str) -> str:
@@ -192,7 +192,7 @@ class SQLKeys:
         if asked.weight is not None:
             valid = f"{of_known('SUM', 'weighed')} = {of_known('SUM', 'n')} AND {of_known('MIN', 'least')} >= 0"
             lines.append(f"CASE WHEN {valid} THEN {of_known('SUM', 'total')} END AS weight")
-        return f"SELECT {by}, {', '.join(lines)} FROM {each} GROUP BY {by}"
+        return f"SELECT {by}, {', '.join(lines)} FROM {per_person} GROUP BY {by}"
 
     def _coarser(
         self, asked: KeyRequest, picked: str, fetch: Fetch
@@ -201,8 +201,8 @@ class SQLKeys:
         dialect, keys = self.table.dialect, [(f"k{at}", key) for at, key in enumerate(asked.keys)]
         keys = [(name, key) for name, key in keys if key in asked.generalize]
         by = ", ".join(name for name, _ in keys)
-        found = fetch(f"SELECT {by} FROM {picked} GROUP BY {by}", [])
-        columns = {key: self._column(asked, key, found[name]) for name, key in keys}
+        answer = fetch(f"SELECT {by} FROM {picked} GROUP BY {by}", [])
+        columns = {key: self._column(asked, key, answer[name]) for name, key in keys}
         (number,) = classes_of(Side(tuple(columns.values()))).numbers
         for key, column in columns.items():
             codes = np.zeros(int(number.max(initial=0)) + 1, dtype=np.int64)
@@ -210,7 +210,7 @@ class SQLKeys:
             columns[key] = replace(column, codes=codes)
         carriers = [*(group_sql(self._rows, key)[1] for _, key in keys), WHOLE]
         listed, lists = dialect.keys(
-            carriers, [*(np.ma.asarray(found[name]).tolist() for name, _ in keys), number.tolist()]
+            carriers, [*(np.ma.asarray(answer[name]).tolist() for name, _ in keys), number.tolist()]
         )
         pairs = [(f"picked.{name}", f"keys_listed.g{at}") for at, (name, _) in enumerate(keys)]
         joined = f"{picked} JOIN {listed} ON {dialect.same_keys(pairs, missing=True)}"
@@ -223,13 +223,16 @@ class SQLKeys:
         infinite = f"CASE WHEN w = {dialect.number(math.inf)} OR w = {dialect.number(-math.inf)} THEN 1 ELSE 0 END"
         if persons:
             sums = {"SUM": "x", "MIN": "low", "MAX": "high", "COUNT": "own_rows"}
-            own = [*(f"{call(how, 'w')} AS {name}" for how, name in sums.items()), f"{call('MAX', infinite)} AS beyond"]
+            selected = [
+                *(f"{call(how, 'w')} AS {name}" for how, name in sums.items()),
+                f"{call('MAX', infinite)} AS beyond",
+            ]
             there = " AND ".join(f"{person} IS NOT NULL" for person in persons)
             ends = f" WHERE {there} GROUP BY {', '.join([*names, *persons])}"
         else:
             counted = "CASE WHEN w IS NULL THEN 0 ELSE 1 END AS own_rows"
-            own, ends = ["w AS x", "w AS low", "w AS high", counted, f"{infinite} AS beyond"], ""
-        people = f"(SELECT {', '.join([*names, *own])} FROM {self._picked(asked)}{ends}) AS people_in_cells"
+            selected, ends = ["w AS x", "w AS low", "w AS high", counted, f"{infinite} AS beyond"], ""
+        people = f"(SELECT {', '.join([*names, *selected])} FROM {self._picked(asked)}{ends}) AS people_in_cells"
         cell = f"PARTITION BY {by}"
         ranked = [
             f"{call('ROW_NUMBER')} OVER ({cell} ORDER BY x DESC NULLS LAST) AS place",
@@ -257,9 +260,9 @@ class SQLKeys:
         }
         lines = [f"{sql} AS c{at}" for at, sql in enumerate(cells.values())]
         with self.table.asking() as fetch:
-            found = fetch(f"SELECT {', '.join([by, *lines])} FROM {places} GROUP BY {by}", [])
-        columns = tuple(self._column(asked, key, found[name]) for name, key in zip(names, asked.keys, strict=True))
-        facts = pd.DataFrame({name: _floats(found[f"c{at}"]) for at, name in enumerate(cells)}).fillna(0)
+            answer = fetch(f"SELECT {', '.join([by, *lines])} FROM {places} GROUP BY {by}", [])
+        columns = tuple(self._column(asked, key, answer[name]) for name, key in zip(names, asked.keys, strict=True))
+        facts = pd.DataFrame({name: _floats(answer[f"c{at}"]) for at, name in enumerate(cells)}).fillna(0)
         return Side(columns, facts["people"].to_numpy()), facts
 
 
@@ -274,6 +277,6 @@ def _counted(work: Callable[[], Result]) -> Result:
     raise ParameterError(f"DuckDB cannot count the classes of this table ({failure}): see whether it is whole.")
 
 
-def _floats(found: Any) -> NDArray[np.float64]:
+def _floats(answer: Any) -> NDArray[np.float64]:
     """Numbers of an answer, NaN where it is NULL."""
-    return np.ma.filled(np.ma.asarray(found).astype(np.float64), np.nan)
+    return np.ma.filled(np.ma.asarray(answer).astype(np.float64), np.nan)

@@ -90,8 +90,8 @@ class _Step:
     @classmethod
     def of(cls, column: KeyColumn, how: Any, times: NDArray[Any] | None) -> _Step:
         used = np.flatnonzero(column.used) + 1
-        each = replace(column, codes=np.concatenate([[0], used]))
-        coarser = each if how is None else generalized(each, how)
+        distinct = replace(column, codes=np.concatenate([[0], used]))
+        coarser = distinct if how is None else generalized(distinct, how)
         groups = coarser.codes[1:]
         lookup = np.zeros(column.size, dtype=np.int64)
         lookup[used] = groups
@@ -172,7 +172,7 @@ class _Lattice:
                 for at, level in enumerate(node)
                 for step in range(level - 1, max(-1, level - 3), -1)
             ]
-            fine = [each for each in sorted(lower, key=self.loss) if self.state(each).below <= self.most]
+            fine = [neighbour for neighbour in sorted(lower, key=self.loss) if self.state(neighbour).below <= self.most]
             if not fine:
                 return node
             node = fine[0]
@@ -195,7 +195,9 @@ class _Lattice:
             if self.state(node).below <= self.most:
                 best = self.lowered(node)
             else:
-                finer = [np.flatnonzero(own[:, level]) for own, level in zip(self.finer, node, strict=True)]
+                finer = [
+                    np.flatnonzero(refinements[:, level]) for refinements, level in zip(self.finer, node, strict=True)
+                ]
                 left[np.ix_(*finer)] = False
         return best, False
 
@@ -255,7 +257,7 @@ def _steps(lattice: _Lattice, node: Node, suppressed: int) -> pd.DataFrame:
     rows: list[tuple[Any, ...]] = [("", "as it is", 0, 0.0, state.k, state.classes, state.below)]
     while at != node:
         nearer = [(*at[:i], node[i], *at[i + 1 :]) for i in range(len(node)) if at[i] != node[i]]
-        after = min(nearer, key=lambda each: lattice.state(each).below)
+        after = min(nearer, key=lambda neighbour: lattice.state(neighbour).below)
         column = next(i for i in range(len(node)) if at[i] != after[i])
         at, step, state = after, lattice.ladders[column][after[column]], lattice.state(after)
         rows.append((step.column.name, _shown(step.how), step.changed, step.loss, state.k, state.classes, state.below))
@@ -321,7 +323,7 @@ def _widths(labels: pd.Index) -> Iterator[list[float]]:
 def _edges(first: int, last: int, step: float, low: float, high: float) -> list[float]:
     """Multiples of a step in few digits, from the lowest value on and beyond the highest."""
     if step >= 1:
-        return [round(each * step) for each in range(first, last + 2)]
+        return [round(multiple * step) for multiple in range(first, last + 2)]
     digits = math.ceil(-math.log10(step))
     edges = np.round(np.arange(first - 1, last + 3) * step, digits)
     start, stop = np.searchsorted(edges, [low, high], side="right")

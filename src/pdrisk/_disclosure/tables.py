@@ -97,7 +97,7 @@ class FrameKeys:
             kept = known if kept is None else kept & known
         weights = None
         if asked.weight is not None:
-            codes = {name: each for name, each in missing.items() if name == asked.weight}
+            codes = {name: values for name, values in missing.items() if name == asked.weight}
             weights = _numbers(without_codes(frame[[asked.weight]], codes)[asked.weight])
         if kept is not None and kept.all():
             kept = None
@@ -121,8 +121,8 @@ class FrameKeys:
         frame = guarded(lambda: self.table.frame(stored)).copy(deep=False)
         frame.attrs = dict(self.table.header.attrs)
         added = frame.copy(deep=False)
-        for each in within.derived:
-            added[each.name] = placeholder(each, len(frame))
+        for column in within.derived:
+            added[column.name] = placeholder(column, len(frame))
         added.attrs = dict(self.header.attrs)
         (line,) = judged_lines(added, None, (statistic("count"),), Request())
         query, engine = judged_selection(added, (line,), Request(where=within._replace(stored=frame)))

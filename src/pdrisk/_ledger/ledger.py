@@ -376,8 +376,8 @@ class Ledger(Publishing, Reserving):
 
 
 def _fact_of(seq: int, body: str, eps: str, fact: str | None) -> tuple[int, str | None, Spent, str | None]:
-    said = json.loads(body)
-    return seq, words(said), paid_in(eps, said)[0], fact
+    content = json.loads(body)
+    return seq, words(content), paid_in(eps, content)[0], fact
 
 
 def _names_a_file(path: str | os.PathLike[str]) -> bool:

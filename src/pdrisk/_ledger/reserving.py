@@ -82,8 +82,8 @@ class Reserving(Payer):
             request = f"reserve eps {shown(cost.eps)} for {why!r}"
             try:
                 its.check_delta(request, cost.delta, rules)
-                whole, own = rules.whole.of_all_time, rules.of_analyst(who).of_all_time
-                its.check(request, cost, whole, own, its.spent(), lambda _: Fraction(0))
+                whole, analyst_limits = rules.whole.of_all_time, rules.of_analyst(who).of_all_time
+                its.check(request, cost, whole, analyst_limits, its.spent(), lambda _: Fraction(0))
                 held = ReservedBudget(0, who, why, end, cost)
                 return Reservation(self, replace(held, number=account.reserve(held)))
             except (BudgetExceededError, PolicyError) as error:

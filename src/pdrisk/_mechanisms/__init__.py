@@ -49,8 +49,8 @@ __all__ = [
 ]
 
 MECHANISMS: Final[dict[str, type[Mechanism]]] = {
-    each.name: each
-    for each in (
+    mechanism.name: mechanism
+    for mechanism in (
         Laplace,
         Geometric,
         TwoSums,
@@ -95,7 +95,7 @@ def mechanism_for(statistic: Statistic, name: str, *, joint: bool = False) -> ty
     ``joint``: whether it may be one that answers this statistic only beside others of the same records.
     """
     if name == "auto":
-        return next((each for kind, each in ACCURATE if isinstance(statistic, kind)), Laplace)
+        return next((mechanism for kind, mechanism in ACCURATE if isinstance(statistic, kind)), Laplace)
     if name not in MECHANISMS:
         raise ParameterError(f"unknown mechanism {shown(name)}; available: auto, {', '.join(MECHANISMS)}.")
     if not MECHANISMS[name].answers(statistic) and not (joint and MECHANISMS[name].joins(statistic)):

@@ -84,24 +84,24 @@ class ApproximateQuantiles(Mechanism):
         return Needs(cells=self.reads.cells, whole_cells=self.reads.whole_cells)
 
     def draw(self, summary: Summary, sampler: Sampler = discrete_laplace, bits: Bits = system_bits) -> Drawn:
-        found = np.empty((len(self.quantiles), len(summary.n)), dtype=np.int64)
-        self._choose(self._tree, Part.whole(self._cells(summary), self.measure), bits, found)
-        return found
+        chosen = np.empty((len(self.quantiles), len(summary.n)), dtype=np.int64)
+        self._choose(self._tree, Part.whole(self._cells(summary), self.measure), bits, chosen)
+        return chosen
 
-    def _choose(self, node: Node, part: Part, bits: Bits, found: Drawn) -> None:
+    def _choose(self, node: Node, part: Part, bits: Bits, chosen: Drawn) -> None:
         score, weights = _score(node), _weights(node, self.measure)
         if node.is_last:
-            found[node.row] = part.chosen_points(score, weights, bits)
+            chosen[node.row] = part.chosen_points(score, weights, bits)
             return
         places, before, after = part.chosen_places(score, weights, bits)
-        found[node.row] = self.measure.point(places >> PLACE_BITS)
+        chosen[node.row] = self.measure.point(places >> PLACE_BITS)
         for side, rest in ((node.left, before), (node.right, after)):
             if side is not None:
-                self._choose(side, rest, bits, found)
+                self._choose(side, rest, bits, chosen)
 
     def value(self, drawn: Drawn) -> NDArray[Any]:
-        own = drawn[self._row]
-        return self.points.value(np.clip(own, 0, self.points.size - 1))  # what is withheld is marked by the least
+        chosen = drawn[self._row]
+        return self.points.value(np.clip(chosen, 0, self.points.size - 1))  # what is withheld is marked by the least
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:
         """NaN: not known, as for the exponential mechanism."""
@@ -183,7 +183,7 @@ class ApproximateQuantiles(Mechanism):
 @lru_cache(maxsize=64)  # every line of a release asks
 def _fractions(together: tuple[Statistic, ...]) -> tuple[Fraction, ...]:
     """The quantiles that are drawn together, in order."""
-    return tuple(sorted({fraction_of(each.q) for each in together if isinstance(each, Quantile)}))
+    return tuple(sorted({fraction_of(statistic.q) for statistic in together if isinstance(statistic, Quantile)}))
 
 
 def _dearest(node: Node | None, times: float) -> float:
@@ -224,12 +224,16 @@ def _ranks95(tree: Node, measure: Measure) -> tuple[float, ...]:
     shares = np.zeros((len(nodes), len(nodes)))
     _add_shares(tree, np.zeros(len(nodes)), np.zeros(len(nodes)), shares)
     totals = []
-    for row, own in enumerate(shares):
-        above = own.copy()
+    for row, row_shares in enumerate(shares):
+        above = row_shares.copy()
         above[row] = 0.0  # where a record at the chosen place goes matters below it
-        unsure = float(UNSURE) - beyond[own > 0].sum()
-        noise = math.inf if unsure <= 0 else _reach_of_exponentials(scale[own > 0] * own[own > 0], unsure)
-        totals.append(float(own @ sure + above.sum() + noise))
+        unsure = float(UNSURE) - beyond[row_shares > 0].sum()
+        noise = (
+            math.inf
+            if unsure <= 0
+            else _reach_of_exponentials(scale[row_shares > 0] * row_shares[row_shares > 0], unsure)
+        )
+        totals.append(float(row_shares @ sure + above.sum() + noise))
     return tuple(totals)
 
 
@@ -237,11 +241,11 @@ def _add_shares(node: Node | None, before: FloatArray, after: FloatArray, shares
     """Share of each choice's error that moves each quantile, by row; neighbours were chosen before."""
     if node is None:
         return
-    own = shares[node.row]
-    own[:] = float(1 - node.share) * before + float(node.share) * after
-    own[node.row] = 1.0
-    _add_shares(node.left, before, own, shares)
-    _add_shares(node.right, own, after, shares)
+    row_shares = shares[node.row]
+    row_shares[:] = float(1 - node.share) * before + float(node.share) * after
+    row_shares[node.row] = 1.0
+    _add_shares(node.left, before, row_shares, shares)
+    _add_shares(node.right, row_shares, after, shares)
 
 
 def _reach_of_exponentials(scales: FloatArray, unsure: float) -> float:

@@ -255,8 +255,8 @@ def influence(mean: FloatArray, spread: FloatArray) -> FloatArray:
 def _critical(level: float) -> FloatArray:
     """Bound on the noise of ``(1 - m) (B1/2 + B2) - m (B0 + B1/2)``, of scale 1 each, for `mean_interval`."""
     m = np.arange(CELLS + 1) / CELLS
-    found = critical(np.stack([m, np.abs(m - 0.5), 1 - m]), level)
+    bounds = critical(np.stack([m, np.abs(m - 0.5), 1 - m]), level)
     # Where two scales are the same, `critical` is a little too large. A line between the neighbours is above it, too.
     for same in (CELLS // 4, CELLS // 2, 3 * CELLS // 4):
-        found[same] = (found[same - 1] + found[same + 1]) / 2
-    return found
+        bounds[same] = (bounds[same - 1] + bounds[same + 1]) / 2
+    return bounds

@@ -89,12 +89,12 @@ class BernsteinProducts(Mechanism):
         moments = self._moments(drawn)
         size = moments.n * float(self.eps)
         unknown = size < self.fewest
-        found = _Reach.of(moments, np.where(unknown, 1.0, size), level, self.critical)
+        bounds = _Reach.of(moments, np.where(unknown, 1.0, size), level, self.critical)
         value = self.value(drawn)
         if isinstance(self.statistic, Cov):
-            low, high = self._of_cov(self.statistic, found)
+            low, high = self._of_cov(self.statistic, bounds)
         else:
-            ratio, reach = found.of_corr() if isinstance(self.statistic, Corr) else found.of_slope()
+            ratio, reach = bounds.of_corr() if isinstance(self.statistic, Corr) else bounds.of_slope()
             unit = 1.0 if isinstance(self.statistic, Corr) else self.universe.width / self.universe.other.width
             low, high = (ratio - reach) * unit, (ratio + reach) * unit
         least, most = self.statistic.value_range(self.universe)
@@ -114,10 +114,10 @@ class BernsteinProducts(Mechanism):
     def law(self, drawn: Drawn) -> Law | None:
         return Law(len(drawn), Fraction(1, PLACES), 1 / self.eps)
 
-    def _of_cov(self, statistic: Cov, found: _Reach) -> tuple[FloatArray, FloatArray]:
-        moments = found.moments
-        reach = found.of_cov()
-        unsure = critical_of_sum(np.ones((4, 1)), found.level)[0] / float(self.eps)
+    def _of_cov(self, statistic: Cov, bounds: _Reach) -> tuple[FloatArray, FloatArray]:
+        moments = bounds.moments
+        reach = bounds.of_cov()
+        unsure = critical_of_sum(np.ones((4, 1)), bounds.level)[0] / float(self.eps)
         n = np.stack([np.maximum(moments.n + unsure, 2.0), np.maximum(moments.n - unsure, FEWER)])
         factors = statistic.factor(n)
         low, high = (moments.cov - reach) * factors, (moments.cov + reach) * factors
@@ -139,8 +139,8 @@ class BernsteinProducts(Mechanism):
     def loss_between_worlds(self, summary: Summary) -> FloatArray:
         assert summary.other is not None
         apart = [
-            total_variation(own, interval, degree)
-            for own, interval, degree in zip(
+            total_variation(column_summary, interval, degree)
+            for column_summary, interval, degree in zip(
                 (summary, summary.other), (self.universe, self.universe.other), self.statistic.degrees, strict=True
             )
         ]
@@ -204,8 +204,8 @@ class _Reach:
         corr = np.clip(ratio, -1.0, 1.0)
 
         def below(moments: Moments) -> FloatArray:
-            own = _tiled(q)
-            return (own * moments.influence_of_var() + moments.influence_of_other_var() / own) / 2
+            quotient = _tiled(q)
+            return (quotient * moments.influence_of_var() + moments.influence_of_other_var() / quotient) / 2
 
         def influence(moments: Moments) -> FloatArray:
             return moments.influence_of_cov() - _tiled(corr) * below(moments)
@@ -226,8 +226,8 @@ class _Reach:
 
     def _worst(self, influence: Callable[[Moments], FloatArray]) -> FloatArray:
         """Bound for a number that is linear in the sums: the worst over five pairs of the uncertain means."""
-        own, other = WAYS[:, :, None]
-        mean = np.clip(self.moments.mean + own * self.off, 0.0, 1.0).ravel()
+        way, other = WAYS[:, :, None]
+        mean = np.clip(self.moments.mean + way * self.off, 0.0, 1.0).ravel()
         other_mean = np.clip(self.moments.other_mean + other * self.other_off, 0.0, 1.0).ravel()
         at = Moments(
             self.moments.degrees,

@@ -81,7 +81,7 @@ class ClippedSums(Mechanism):
             chosen[is_upper] = int(choice.drawn(cells, bits)[0])
         lower, upper = chosen[False], chosen[True]
         drawn = self._within(lower, upper).draw(self._clipped(summary, lower, upper), sampler)
-        points = [np.full(drawn.shape[1], each, dtype=np.int64) for each in (lower, upper)]
+        points = [np.full(drawn.shape[1], number, dtype=np.int64) for number in (lower, upper)]
         return np.stack([*drawn, *points])
 
     def value(self, drawn: Drawn) -> NDArray[Any]:
@@ -98,9 +98,9 @@ class ClippedSums(Mechanism):
         return np.clip(low - rounding, *ends), np.clip(high + rounding, *ends)
 
     def law(self, drawn: Drawn) -> Law:
-        found = self._within(*self._chosen(drawn)).law(drawn[:2])
-        assert found is not None
-        return replace(found, rounding=found.rounding + self.universe.width / SIZE_PLACES)
+        law = self._within(*self._chosen(drawn)).law(drawn[:2])
+        assert law is not None
+        return replace(law, rounding=law.rounding + self.universe.width / SIZE_PLACES)
 
     def noise95(self, summary: Summary) -> FloatArray:
         """As for every mechanism, at the middle ones of the likely points."""
@@ -209,7 +209,7 @@ class ClippedSums(Mechanism):
         """Numbers of the records, and the sums of their places between the points."""
         points = self._points
         start, end = points.lower_places[lower : lower + 1], points.upper_places[upper : upper + 1]
-        first, last = (int(each[0]) if len(each) else points.middle for each in (start, end))
+        first, last = (int(edge[0]) if len(edge) else points.middle for edge in (start, end))
         n = summary.n.astype(object)
         distance = self._sums(summary).clipped(points, lower, upper) - n * first
         places = np.minimum(distance * PLACES // (last - first), 2**63 - 1).astype(np.int64)

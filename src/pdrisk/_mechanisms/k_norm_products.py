@@ -92,10 +92,11 @@ class KNormProducts(BernsteinProducts):
         columns = self.statistic.columns
         pairs = CorrAmong.all_of(columns)
         summaries = zip(pairs, summary.together, strict=True) if summary.together else ((self.statistic, summary),)
-        found = np.zeros((1 + 2 * columns + len(pairs), len(summary.n)), dtype=np.int64)
-        for pair, own in summaries:
-            found[_rows(pair)] = NUMBERS @ own.products[pair.degrees]  # what leaves 64 bits on the way comes back
-        return np.clip(found, -LARGEST_PLACES, LARGEST_PLACES)
+        numbers = np.zeros((1 + 2 * columns + len(pairs), len(summary.n)), dtype=np.int64)
+        for pair, pair_summary in summaries:
+            # What leaves 64 bits on the way comes back.
+            numbers[_rows(pair)] = NUMBERS @ pair_summary.products[pair.degrees]
+        return np.clip(numbers, -LARGEST_PLACES, LARGEST_PLACES)
 
     def noise95(self, summary: Summary) -> FloatArray:
         return self.noise95_of(self.exact(summary))
@@ -126,8 +127,8 @@ class KNormProducts(BernsteinProducts):
         return np.sqrt((weights**2).sum(axis=0) / 3) * _critical(self._size, level)
 
     def _moments(self, drawn: Drawn) -> Moments:
-        own = drawn[_rows(self.statistic)].astype(np.float64) / PLACES
-        return Moments.of(BACK @ own, self.statistic.degrees)
+        numbers = drawn[_rows(self.statistic)].astype(np.float64) / PLACES
+        return Moments.of(BACK @ numbers, self.statistic.degrees)
 
     def _success(self, eps: float) -> float:
         return 1 / (1 + math.exp(-eps))
@@ -158,7 +159,7 @@ def _critical(size: int, level: float) -> float:
 
     def beyond(t: float) -> float:
         uniform = np.maximum(1 - t / (side * math.sqrt(3)), 0.0)
-        smooth = np.array([math.erfc(each) for each in (t / side / math.sqrt(2))])
+        smooth = np.array([math.erfc(distance) for distance in (t / side / math.sqrt(2))])
         return float(max(share @ uniform, share @ smooth))
 
     low, high = 0.0, reach * -normal.inv_cdf((1 - level) / 2)

@@ -25,9 +25,9 @@ SLIGHT = 1e-6  # share of the variance that weights below count alike for
 
 def law_of(mechanism: Mechanism) -> Law:
     """Law of the numbers that a mechanism draws, which depends on none of them."""
-    found = mechanism.law(np.empty((1, 0), dtype=np.int64))
-    assert found is not None
-    return found
+    law = mechanism.law(np.empty((1, 0), dtype=np.int64))
+    assert law is not None
+    return law
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class EstimateNoise:
 
         ``scales`` are those of the measured margins; several where a number is the sum of several with noise.
         """
-        listed = [(weight, own) for weight in weights for own in np.atleast_1d(scales[weight.axes]).tolist()]
-        size = np.abs([each.weight * own for each, own in listed])
-        return cls(*_few(size, np.array([float(each.cells) for each, _ in listed])))
+        listed = [(weight, scale) for weight in weights for scale in np.atleast_1d(scales[weight.axes]).tolist()]
+        size = np.abs([weight.weight * scale for weight, scale in listed])
+        return cls(*_few(size, np.array([float(weight.cells) for weight, _ in listed])))
 
     @property
     def deviation(self) -> float:
@@ -140,8 +140,10 @@ def estimated_shares(
     """
     shares = np.linspace(0.0, 1.0, CELLS + 1)
     size = np.array([scales[weight.axes] for weight in weights])
-    own, others = (np.array([getattr(weight, name) for weight in weights]) * size for name in ("weight", "within"))
-    form = np.abs(own[:, np.newaxis] - others[:, np.newaxis] * shares)
+    part_scales, others = (
+        np.array([getattr(weight, name) for weight in weights]) * size for name in ("weight", "within")
+    )
+    form = np.abs(part_scales[:, np.newaxis] - others[:, np.newaxis] * shares)
     every = np.abs(law_of(mechanism).top)[:, np.newaxis, np.newaxis] * form
     times = np.tile([float(weight.cells) for weight in weights], len(every))
 

@@ -60,12 +60,12 @@ class PartitionSelection:
     def check(self) -> None:
         """Refuse an eps at which only groups of more than a hundred thousand people are sure to be shown."""
         if self._smallest_certain() > LONGEST_TABLE:
-            each, smaller = "", ""
+            share, smaller = "", ""
             if self.groups > 1:
-                each = f", and {float(self.eps / self.groups):g} for each of the {self.groups:,} groups of a person"
+                share = f", and {float(self.eps / self.groups):g} for each of the {self.groups:,} groups of a person"
                 smaller = ", or a smaller groups="
             raise ParameterError(
-                f'keys="private" has eps {float(self.eps):g} to choose groups with, half of what was asked for{each}: '
+                f'keys="private" has eps {float(self.eps):g} to choose groups with, half of what was asked for{share}: '
                 f"only groups of more than {LONGEST_TABLE:,} people would be sure to be shown. Ask with a larger eps"
                 f"{smaller}."
             )
@@ -99,11 +99,11 @@ class PartitionSelection:
         thresholds = _thresholds(*self._each)
         at = np.clip(summary.n - (self.least - 1), 0, len(thresholds))
         wanted = thresholds[np.minimum(at, len(thresholds) - 1)]
-        found = bits(WORDS * len(at)).reshape(len(at), WORDS)
+        words = bits(WORDS * len(at)).reshape(len(at), WORDS)
         below = np.zeros(len(at), dtype=bool)
         for word in reversed(range(WORDS)):
-            own, limit = found[:, word], wanted[:, word]
-            below = (own < limit) | ((own == limit) & below)
+            drawn, limit = words[:, word], wanted[:, word]
+            below = (drawn < limit) | ((drawn == limit) & below)
         return below | (at == len(thresholds))
 
     @property
@@ -151,4 +151,6 @@ def _thresholds(eps: Fraction, delta: Fraction) -> Words:
     """The probabilities below 1 as words of 64 bits, the highest first, shape (n, 3)."""
     table = _table(eps, delta)[:-1]
     shifts = [64 * word for word in reversed(range(WORDS))]
-    return np.array([[(each >> shift) & (2**64 - 1) for shift in shifts] for each in table], dtype=np.uint64)
+    return np.array(
+        [[(probability >> shift) & (2**64 - 1) for shift in shifts] for probability in table], dtype=np.uint64
+    )

@@ -225,13 +225,13 @@ class RandomizedResponse:
         between `p_other` and `p_truth`.
         """
         assert summary.whole is not None  # group by group the number of the one answer
-        own, k = summary.whole, self.categories
-        sizes = np.full(own.shape, k, dtype=np.int64)
-        listed = own < k
-        words: Words = bits(len(own))
+        answers, k = summary.whole, self.categories
+        sizes = np.full(answers.shape, k, dtype=np.int64)
+        listed = answers < k
+        words: Words = bits(len(answers))
         truthful = listed & (words < np.uint64(self.threshold))
         other = uniform_below(sizes - listed, bits)
-        return np.where(truthful, own, np.where(listed, (own + 1 + other) % k, other))
+        return np.where(truthful, answers, np.where(listed, (answers + 1 + other) % k, other))
 
     def _share(self, given: FloatArray) -> FloatArray:
         return (given - self.p_other) / (self.p_truth - self.p_other)

@@ -95,9 +95,9 @@ class TwoStage(TwoSums):
         distance = np.clip(((CENTRES - at) * above - at * below) // CENTRES, -LARGEST_STEPS, LARGEST_STEPS)
         distance = distance.astype(np.int64)
         change = np.maximum(centre, PLACES - centre) + 1  # for rounding down, of sums that are held
-        for each in np.unique(change).tolist():
-            own = change == each
-            distance[own] = sampler(distance[own], each, rest)
+        for sensitivity in np.unique(change).tolist():
+            groups = change == sensitivity
+            distance[groups] = sampler(distance[groups], sensitivity, rest)
         return np.stack([a, b, centre, distance])
 
     def interval(self, drawn: Drawn, level: float) -> tuple[FloatArray, FloatArray]:

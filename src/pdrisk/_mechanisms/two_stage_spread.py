@@ -105,9 +105,9 @@ class TwoStageSpread(Bernstein):
         left = np.maximum(MOST_PLACED - summary.n, 0).astype(object)
         limit = np.minimum(left * change, LARGEST_STEPS)
         distance = np.maximum(np.minimum(distance, limit), -limit).astype(np.int64)
-        for each in np.unique(change).tolist():
-            own = change == each
-            distance[own] = sampler(distance[own], each, rest)
+        for sensitivity in np.unique(change).tolist():
+            groups = change == sensitivity
+            distance[groups] = sampler(distance[groups], sensitivity, rest)
         return np.stack([*drawn, centre, spread, distance])
 
     def value(self, drawn: Drawn) -> NDArray[Any]:
@@ -133,8 +133,8 @@ class TwoStageSpread(Bernstein):
         """Least-squares sums from all four noisy ones, in units of one record, shape (3, G)."""
         beta, gain, _ = self._second(drawn)
         sums, distance = drawn[:3].astype(np.float64) / PLACES, drawn[5].astype(np.float64) / PLACES
-        found: FloatArray = sums + beta * (gain * (distance - (beta * sums).sum(axis=0)))
-        return found
+        estimates: FloatArray = sums + beta * (gain * (distance - (beta * sums).sum(axis=0)))
+        return estimates
 
     def _second(self, drawn: Drawn) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Weights of the sums in that of squared distances, its shift by them, and the scale of its noise."""
@@ -148,7 +148,7 @@ class TwoStageSpread(Bernstein):
     def _distance(self, summary: Summary, centre: NDArray[np.int64], spread: NDArray[np.int64]) -> NDArray[Any]:
         """The sum of ``(w - c)**2 - v`` in places, rounded down: Python's integers."""
         assert summary.places is not None and summary.place_squares is not None
-        n, places, squares = (each.astype(object) for each in (summary.n, summary.places, summary.place_squares))
+        n, places, squares = (numbers.astype(object) for numbers in (summary.n, summary.places, summary.place_squares))
         c, v = centre.astype(object), spread.astype(object) * (CENTRES**2 // SPREADS)
         total: NDArray[Any] = (n * PLACES * (c * c - v) - 2 * CENTRES * c * places + CENTRES**2 * squares) // CENTRES**2
         return total

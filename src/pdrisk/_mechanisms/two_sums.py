@@ -63,8 +63,8 @@ class TwoSums(Mechanism):
     def needs(cls, statistic: Statistic) -> Needs:
         if type(statistic) is Count:
             return statistic.needs  # drawn from the records of another line
-        own = Needs(places=True, ends=True)
-        return own if isinstance(statistic, Mean) else statistic.needs | own
+        needs = Needs(places=True, ends=True)
+        return needs if isinstance(statistic, Mean) else statistic.needs | needs
 
     @property
     def draws(self) -> Needs:
@@ -117,8 +117,8 @@ class TwoSums(Mechanism):
         return min(max(low, lo), hi), min(max(high, lo), hi)
 
     def law(self, drawn: Drawn) -> Law | None:
-        found = law_of_parts(self.statistic, self.universe, 2, 1 / self.eps)
-        return replace(found, top=found.top[::-1])  # drawn the other way round
+        law = law_of_parts(self.statistic, self.universe, 2, 1 / self.eps)
+        return replace(law, top=law.top[::-1])  # drawn the other way round
 
     def widest_noise95(self, n: int | None) -> float | None:
         """That of the likely noise over all means; more records make each narrower."""

@@ -50,9 +50,9 @@ def answered_by(
     whole = whole or kind_within(line.universe) == DATE
     if whole and mechanism not in ("laplace", ClippedSums.name) and line.universe is not None:
         lo, hi = math.ceil(line.universe.lo), math.floor(line.universe.hi)
-        own = _of_whole_numbers(line.statistic, mechanism, (lo + hi) // 2, joint=joint)
-        if own is not None and lo < hi and line.universe.magnitude <= LARGEST_WHOLE:
-            line = replace(line, statistic=own, universe=replace(line.universe, lo=float(lo), hi=float(hi)))
+        statistic = _of_whole_numbers(line.statistic, mechanism, (lo + hi) // 2, joint=joint)
+        if statistic is not None and lo < hi and line.universe.magnitude <= LARGEST_WHOLE:
+            line = replace(line, statistic=statistic, universe=replace(line.universe, lo=float(lo), hi=float(hi)))
     chosen = mechanism_for(line.statistic, mechanism, joint=joint)
     if getattr(line.statistic, "bounds_reached", False) and not issubclass(chosen, Exponential):
         raise ParameterError(f"bounds_reached=True means nothing to mechanism {chosen.name!r}: leave one of them out.")
@@ -119,43 +119,43 @@ def joined(
     """
     if len(lines) == 1 and mechanism == "auto":
         return tuple(lines), (0,)
-    found = list(lines)
-    firsts = list(range(len(found)))
+    answered = list(lines)
+    firsts = list(range(len(answered)))
     if mechanism == "auto" or mechanism in MOMENTS:
-        for members in _weighted(found, alone):
-            spread = any(isinstance(found[at].statistic, WeightedSpread) for at in members)
+        for members in _weighted(answered, alone):
+            spread = any(isinstance(answered[at].statistic, WeightedSpread) for at in members)
             for at in members:
-                found[at] = replace(found[at], mechanism="weighted_bernstein" if spread else "weighted_two_sums")
+                answered[at] = replace(answered[at], mechanism="weighted_bernstein" if spread else "weighted_two_sums")
                 firsts[at] = members[0]
-        for members, within in _moments(found, alone):
-            bounded = [at for at in members if found[at].statistic.bounded]
+        for members, within in _moments(answered, alone):
+            bounded = [at for at in members if answered[at].statistic.bounded]
             if mechanism != "auto" and not bounded:
                 raise ParameterError(
-                    f"mechanism {mechanism!r} answers {found[members[0]].name} only beside a sum, mean, var or std of "
-                    "its column: ask for one, or leave mechanism out."
+                    f"mechanism {mechanism!r} answers {answered[members[0]].name} only beside a sum, mean, var or "
+                    "std of its column: ask for one, or leave mechanism out."
                 )
             if len(members) < 2 or not bounded:
                 continue
-            spread = any(isinstance(found[at].statistic, Var) for at in members)
+            spread = any(isinstance(answered[at].statistic, Var) for at in members)
             name = mechanism if mechanism in MOMENTS else "bernstein" if spread else "two_sums"
             for at in members:
-                own = within if at in bounded else found[at].universe
-                found[at] = replace(found[at], mechanism=name, universe=own)
+                universe = within if at in bounded else answered[at].universe
+                answered[at] = replace(answered[at], mechanism=name, universe=universe)
                 firsts[at] = members[0]
     if mechanism in ("auto", QUANTILES):
-        for members in _quantiles(found, alone):
-            together = tuple(found[at].statistic for at in members)
-            levels = len({each.q for each in together if isinstance(each, Quantile)}).bit_length()
+        for members in _quantiles(answered, alone):
+            together = tuple(answered[at].statistic for at in members)
+            levels = len({statistic.q for statistic in together if isinstance(statistic, Quantile)}).bit_length()
             if len(members) <= levels and mechanism == "auto":
                 continue
             for at in members:
-                found[at] = replace(found[at], mechanism=QUANTILES, together=together)
+                answered[at] = replace(answered[at], mechanism=QUANTILES, together=together)
                 firsts[at] = members[0]
-    for members in (*_clipped(found, alone), _among(found)):
+    for members in (*_clipped(answered, alone), _among(answered)):
         for at in members:
             firsts[at] = members[0]
     order = list(dict.fromkeys(firsts))
-    return tuple(found), tuple(order.index(first) for first in firsts)
+    return tuple(answered), tuple(order.index(first) for first in firsts)
 
 
 def _moments(lines: Sequence[Line], alone: Collection[int]) -> Iterator[tuple[list[int], Universe | None]]:
@@ -180,30 +180,30 @@ def _moments(lines: Sequence[Line], alone: Collection[int]) -> Iterator[tuple[li
 
 def _weighted(lines: Sequence[Line], alone: Collection[int]) -> Iterator[list[int]]:
     """The weighted statistics that one draw of noisy sums can answer."""
-    found: dict[object, list[int]] = {}
+    releases: dict[object, list[int]] = {}
     for at, line in enumerate(lines):
         if at not in alone and line.indicator is None and isinstance(line.statistic, WeightedMoment):
-            found.setdefault((line.people, line.universe), []).append(at)
-    return (members for members in found.values() if len(members) > 1)
+            releases.setdefault((line.people, line.universe), []).append(at)
+    return (members for members in releases.values() if len(members) > 1)
 
 
 def _quantiles(lines: Sequence[Line], alone: Collection[int]) -> Iterator[list[int]]:
     """The quantiles that one draw of points can answer; the smallest and largest record have scores of their own."""
-    found: dict[object, list[int]] = {}
+    releases: dict[object, list[int]] = {}
     for at, line in enumerate(lines):
         chosen = line.mechanism in ("exponential", QUANTILES) and MECHANISMS[QUANTILES].joins(line.statistic)
         if at not in alone and chosen and isinstance(line.statistic, Quantile):
-            found.setdefault((line.people, line.universe, line.statistic.whole), []).append(at)
-    return iter(found.values())
+            releases.setdefault((line.people, line.universe, line.statistic.whole), []).append(at)
+    return iter(releases.values())
 
 
 def _clipped(lines: Sequence[Line], alone: Collection[int]) -> Iterator[list[int]]:
     """The means and sums of the same values, clipped at the same points."""
-    found: dict[object, list[int]] = {}
+    releases: dict[object, list[int]] = {}
     for at, line in enumerate(lines):
         if line.mechanism == CLIPPED and at not in alone:
-            found.setdefault((line.people, line.universe), []).append(at)
-    return iter(found.values())
+            releases.setdefault((line.people, line.universe), []).append(at)
+    return iter(releases.values())
 
 
 def _among(lines: Sequence[Line]) -> list[int]:

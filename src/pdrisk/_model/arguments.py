@@ -62,8 +62,8 @@ def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fr
     """
     if (eps is None) == (risk is None):
         both = "not both" if eps is not None else "neither was given"
-        said = f"pass exactly one of eps= and risk= ({both}): eps=1, or risk=0.75 for the risk it means."
-        raise ParameterError(said) if eps is not None else missing_argument(said, LACKS_EPS)
+        advice = f"pass exactly one of eps= and risk= ({both}): eps=1, or risk=0.75 for the risk it means."
+        raise ParameterError(advice) if eps is not None else missing_argument(advice, LACKS_EPS)
     if risk is not None:
         own_prior = 0.5 if prior is None else checked_probability("prior", prior)
         return Fraction(float(privacy_loss(checked_probability("risk", risk), own_prior)))
@@ -72,12 +72,12 @@ def epsilon(eps: object = None, risk: object = None, prior: object = None) -> Fr
     plain = plain_number("eps", eps)
     number = float_of("eps", plain)
     if not math.isfinite(number) or number <= 0:
-        said = "Usual values are 0.1 to 2."
+        advice = "Usual values are 0.1 to 2."
         if number == 0:
-            said = f"An answer that costs no privacy at all would be noise alone. {said}"
+            advice = f"An answer that costs no privacy at all would be noise alone. {advice}"
         if number == math.inf:
-            said = "Where epsilon_for returns inf, any eps will do: choose one by the accuracy you need."
-        raise ParameterError(f"eps must be finite and above 0, but is {number:g}. {said}")
+            advice = "Where epsilon_for returns inf, any eps will do: choose one by the accuracy you need."
+        raise ParameterError(f"eps must be finite and above 0, but is {number:g}. {advice}")
     return as_written("eps", plain)
 
 
@@ -86,14 +86,14 @@ def asked_epsilon(eps: object, risk: object, prior: object, success: object) -> 
 
     See `eps_for`.
     """
-    given = sum(each is not None for each in (eps, risk, success))
+    given = sum(argument is not None for argument in (eps, risk, success))
     if given != 1:
         which = ("none was given", "", "not both", "not all")[given]
-        said = (
+        advice = (
             f"pass exactly one of eps=, risk= and success= ({which}): eps=1, risk=0.75 for the highest belief it may "
             "lead to, or success=0.6 for how often an attacker may be right."
         )
-        raise ParameterError(said) if given else missing_argument(said, LACKS_EPS)
+        raise ParameterError(advice) if given else missing_argument(advice, LACKS_EPS)
     if success is None:
         return epsilon(eps, risk, prior)
     checked_success(success)
@@ -206,11 +206,11 @@ def statistic(spec: object) -> Statistic:
         raise ColumnTypeError(
             f'a statistic is a name, as "mean" or "quantile(0.9)"; this one is {_kind(spec)}.{_of_function(spec)}'
         )
-    if not parameters and "(" in name and (found := _WRITTEN.fullmatch(name.strip()[: LONGEST + 1])):
-        name = found["name"]
+    if not parameters and "(" in name and (match := _WRITTEN.fullmatch(name.strip()[: LONGEST + 1])):
+        name = match["name"]
         if name in STATISTICS and name not in _PARAMETER:
             raise ParameterError(f"{name} takes no parameter.")
-        parameters = {found["parameter"] or _PARAMETER.get(name, ""): _written(found["value"])}
+        parameters = {match["parameter"] or _PARAMETER.get(name, ""): _written(match["value"])}
     if name in OF_TWO_COLUMNS:
         raise ParameterError(
             f"{name} is a statistic of two columns, and only those of one column can be asked for here: ask for it "
@@ -225,8 +225,8 @@ def statistic(spec: object) -> Statistic:
     if name not in STATISTICS:
         hint = f" Write {SAME[name.lower()]!r}." if name.lower() in SAME else misspelt(name, STATISTICS)
         raise ParameterError(f"unknown statistic {shown(name)}; it must be one of {', '.join(STATISTICS)}.{hint}")
-    if extra := [each for each in itertools.islice(parameters, 3) if each != _PARAMETER.get(name)]:
-        raise ParameterError(f"{name} takes no {', '.join(sorted(str(each)[:LONGEST] for each in extra))}=.")
+    if extra := [parameter for parameter in itertools.islice(parameters, 3) if parameter != _PARAMETER.get(name)]:
+        raise ParameterError(f"{name} takes no {', '.join(sorted(str(parameter)[:LONGEST] for parameter in extra))}=.")
     if name == "quantile":
         if "q" not in parameters:
             raise ParameterError('quantile needs q, as in "quantile(0.9)".')
@@ -269,13 +269,13 @@ def statistic_of_two(name: str, ddof: object = 1) -> PairStatistic:
     return Corr() if name == "corr" else Slope()
 
 
-def of_numbers(found: Statistic) -> Statistic:
+def of_numbers(candidate: Statistic) -> Statistic:
     """The statistic, unless it is about values of any kind: worlds and samples are numbers."""
-    if found.needs.distinct:
+    if candidate.needs.distinct:
         raise ParameterError(
-            f"{found.label} is about values of any kind, and not supported here: ask df.dprisk for it."
+            f"{candidate.label} is about values of any kind, and not supported here: ask df.dprisk for it."
         )
-    return found
+    return candidate
 
 
 def statistics(specs: object) -> tuple[Statistic, ...]:
@@ -289,12 +289,12 @@ def statistics(specs: object) -> tuple[Statistic, ...]:
             'statistics must be a name or a list of names, as in ["mean", "median"]; no functions.'
             + _of_function(specs)
         )
-    found = tuple(statistic(spec) for spec in itertools.islice(specs, MOST_STATISTICS + 1))
-    if len(found) > MOST_STATISTICS:
+    listed = tuple(statistic(spec) for spec in itertools.islice(specs, MOST_STATISTICS + 1))
+    if len(listed) > MOST_STATISTICS:
         raise ParameterError(f"statistics lists more than {MOST_STATISTICS:,}: list fewer.")
-    if repeated := next((each.label for each, times in Counter(found).items() if times > 1), None):
+    if repeated := next((entry.label for entry, times in Counter(listed).items() if times > 1), None):
         raise ParameterError(f"{repeated} is asked for twice; ask once.")
-    return found
+    return listed
 
 
 def check_step(step: object) -> None:

@@ -29,8 +29,8 @@ def with_margins(query: Query, asked: MarginsAsked) -> Query:
             "normalize= gives shares of numbers of records, or of sums of what is never below 0: leave it out for "
             f"{several[0].name}."
         )
-    found = asked.judged(grid, of_counts=any(type(line.statistic) in COUNTS for line in query.lines))
-    return query if found is None else replace(query, margins=found)
+    margins = asked.judged(grid, of_counts=any(type(line.statistic) in COUNTS for line in query.lines))
+    return query if margins is None else replace(query, margins=margins)
 
 
 def _bins(query: Query) -> Grid | None:

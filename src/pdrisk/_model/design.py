@@ -94,8 +94,8 @@ class Design:
             object.__setattr__(self, "deff", deff)
 
     def __repr__(self) -> str:
-        said = [(name, getattr(self, name)) for name in self.__dataclass_fields__]
-        return f"Design({', '.join(f'{name}={value!r}' for name, value in said if value is not None)})"
+        fields = [(name, getattr(self, name)) for name in self.__dataclass_fields__]
+        return f"Design({', '.join(f'{name}={value!r}' for name, value in fields if value is not None)})"
 
     @property
     def by_stratum(self) -> bool:
@@ -114,7 +114,7 @@ class Design:
         """How many units the strata have in the population; None where nobody said."""
         if self.fpc is None:
             return [None] * len(self.units)
-        return [self.fpc[each] for each in self.psus] if isinstance(self.fpc, Mapping) else [self.fpc]
+        return [self.fpc[stratum] for stratum in self.psus] if isinstance(self.fpc, Mapping) else [self.fpc]
 
     def _sizes(self, name: str, given: object) -> Any:
         """Numbers of units by stratum, or of all."""
@@ -139,10 +139,10 @@ class Design:
             raise ParameterError("fpc= needs psus=, the numbers of units in the sample.")
         if isinstance(self.psus, Mapping) and self.fpc.keys() != self.psus.keys():
             raise ParameterError("psus= and fpc= name the same strata, each with a number.")
-        for own, all_ in zip(self.units, self.populations, strict=True):
-            if all_ is not None and all_ < own:
+        for sampled, all_ in zip(self.units, self.populations, strict=True):
+            if all_ is not None and all_ < sampled:
                 raise ParameterError(
-                    f"fpc= says {all_:,} units in the population, fewer than the {own:,} of the sample."
+                    f"fpc= says {all_:,} units in the population, fewer than the {sampled:,} of the sample."
                 )
 
 

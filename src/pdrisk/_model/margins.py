@@ -38,8 +38,8 @@ class Grid:
     def of(cls, columns: tuple[Hashable, ...], keys: Sequence[tuple[Hashable, ...]]) -> Grid | None:
         """The grid of listed keys; None if they are not all combinations."""
         levels = tuple(tuple(dict.fromkeys(key[at] for key in keys)) for at in range(len(columns)))
-        found = cls(columns, levels)
-        return found if product(found.sizes, range(len(levels))) == len(keys) else None
+        grid = cls(columns, levels)
+        return grid if product(grid.sizes, range(len(levels))) == len(keys) else None
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -62,7 +62,10 @@ class Grid:
     def codes(self, axes: Axes) -> list[IntArray]:
         """For each column the number of the key of each cell of a margin, row by row; -1 for all keys."""
         shape = tuple(self.sizes[axis] if axis in axes else 1 for axis in self.axes)
-        return [own.ravel() if axis in axes else np.full(own.size, -1) for axis, own in enumerate(np.indices(shape))]
+        return [
+            numbers.ravel() if axis in axes else np.full(numbers.size, -1)
+            for axis, numbers in enumerate(np.indices(shape))
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +94,14 @@ class Margins:
         ``keys``: the listed groups, whose numbers come first, in their order.
         """
         codes = np.unravel_index(self.grid.places(keys), self.grid.sizes)
-        found = []
+        places = []
         for axis in self.grid.axes:
             _, firsts = np.unique(codes[axis], return_index=True)
             more = [self.grid.codes(axes)[axis] for axes in self.tables[1:]]
-            found.append(np.concatenate([np.arange(len(keys)), *(np.where(own < 0, -1, firsts[own]) for own in more)]))
-        return found
+            places.append(
+                np.concatenate([np.arange(len(keys)), *(np.where(code < 0, -1, firsts[code]) for code in more)])
+            )
+        return places
 
     @property
     def said(self) -> list[list[Any]]:
@@ -173,26 +178,26 @@ def _divisor(grid: Grid, normalize: object) -> Axes:
             'normalize can be "all", or a list of columns in each of whose groups shares add up to 1, as in '
             f"normalize={[grid.columns[0]]!r}, not {shown(normalize)}."
         )
-    found = _axes(grid, normalize, "normalize")
-    if found == grid.axes:
+    axes = _axes(grid, normalize, "normalize")
+    if axes == grid.axes:
         raise ParameterError("normalize= names all columns of by=, and each share would be 1: name fewer.")
-    return found
+    return axes
 
 
 def checked_tables(grid: Grid, margins: object) -> tuple[Axes, ...]:
     """The sets of axes of the published tables, larger ones first."""
     if isinstance(margins, bool | np.bool_) and margins:
-        found = subsets(grid.axes)
+        tables = subsets(grid.axes)
     elif isinstance(margins, list):
-        found = [grid.axes, *(_axes(grid, each, "margins") for each in islice(margins, 2**MOST_COLUMNS + 1))]
-        if len(set(found)) < len(found):
+        tables = [grid.axes, *(_axes(grid, columns, "margins") for columns in islice(margins, 2**MOST_COLUMNS + 1))]
+        if len(set(tables)) < len(tables):
             raise ParameterError("margins lists a table twice, or the cells, which are always there: list each once.")
     else:
         raise ColumnTypeError(
             "margins must be True, or a list of lists of columns, as in margins=[('state',), ()], but is of type "
             f"{type(margins).__name__}."
         )
-    return tuple(sorted(found, key=lambda axes: (-len(axes), axes)))
+    return tuple(sorted(tables, key=lambda axes: (-len(axes), axes)))
 
 
 def _axes(grid: Grid, given: object, option: str) -> Axes:
@@ -233,28 +238,28 @@ def _allotment(grid: Grid, tables: tuple[Axes, ...], allot: object) -> tuple[tup
 
 def _given(grid: Grid, tables: tuple[Axes, ...], allot: Mapping[Any, object]) -> dict[Axes, Fraction]:
     """Shares as a caller wrote them."""
-    found: dict[Axes, Fraction] = {}
+    shares: dict[Axes, Fraction] = {}
     for named, share in islice(allot.items(), 2**MOST_COLUMNS + 1):
         axes = _axes(grid, named, "allot")
-        if axes not in tables or axes in found:
-            wrong = "twice" if axes in found else "which is not published: add it to margins="
+        if axes not in tables or axes in shares:
+            wrong = "twice" if axes in shares else "which is not published: add it to margins="
             raise ParameterError(f"allot names the table by {_called(grid, axes)} {wrong}.")
         plain = plain_number("a share of allot", share)
         if not 0 <= float_of("a share of allot", plain) <= 1:
             raise ParameterError(f"a share of allot must be between 0 and 1, but is {float(plain):g}.")
-        found[axes] = as_written("a share of allot", plain)
-    total = sum(found.values(), Fraction(0))
+        shares[axes] = as_written("a share of allot", plain)
+    total = sum(shares.values(), Fraction(0))
     if total != 1:
         raise ParameterError(
             f"the shares of allot must add up to 1, but add up to {float(total)!r}: thirds are Fraction(1, 3), and "
             'equal shares allot="even".'
         )
-    if not found.get(grid.axes):
+    if not shares.get(grid.axes):
         raise ParameterError(
             f"allot gives nothing to the cells, by {_called(grid, grid.axes)}: without a share of eps they are not "
             "known. Give them one, or leave that column out of by=."
         )
-    return {axes: share for axes, share in found.items() if share}
+    return {axes: share for axes, share in shares.items() if share}
 
 
 def _called(grid: Grid, axes: Axes) -> str:

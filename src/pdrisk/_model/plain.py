@@ -35,12 +35,12 @@ def plain_key(value: Any, what: str = "a key") -> Hashable:
     if type(value) is str or (type(value) is int and -LARGEST < value < LARGEST):
         return value
     try:
-        found: Hashable = _unwrapped(value)
-        hash(found)
+        plain: Hashable = _unwrapped(value)
+        hash(plain)
     except _UNFIT:
         pass
     else:
-        return found
+        return plain
     raise ColumnTypeError(
         f"{what} must be a single value that pandas can hold, and one of type {type(value).__name__} is not."
     )
@@ -57,11 +57,11 @@ def plain_keys(values: Sequence[Any]) -> list[Hashable]:
 def plain_value(value: Any, what: str) -> Hashable:
     """A label, key or code that a file can hold: text, number, truth value, date, or a tuple of these."""
     try:
-        found = _unwrapped(value)
-        if isinstance(found, tuple):
-            return tuple(plain_value(part, what) for part in found)
-        if isinstance(found, str | int | float | datetime.date | datetime.timedelta | None):
-            return found
+        plain = _unwrapped(value)
+        if isinstance(plain, tuple):
+            return tuple(plain_value(part, what) for part in plain)
+        if isinstance(plain, str | int | float | datetime.date | datetime.timedelta | None):
+            return plain
     except PdriskError:  # of a part
         raise
     except _UNFIT:
@@ -113,8 +113,8 @@ def from_json(value: Any) -> Hashable:
         made: dict[str, Any] = {
             "Timestamp": pd.Timestamp, "Timedelta": pd.Timedelta, "date": datetime.date.fromisoformat,
         }  # fmt: skip
-        found: Hashable = made[kind](text)
-        return found
+        decoded: Hashable = made[kind](text)
+        return decoded
     plain: Hashable = value
     return plain
 
@@ -189,10 +189,10 @@ def are_dates(ends: Sequence[object]) -> bool:
 def stamp_of(end: Any) -> datetime.datetime | None:
     """A date, time or text like 2020-01-31 as a time of the years 1 to 9999; None if it is none."""
     try:
-        found = pd.Timestamp(end).to_pydatetime(warn=False)
+        stamp = pd.Timestamp(end).to_pydatetime(warn=False)
     except (ValueError, NotImplementedError):
         return None
-    return None if pd.isna(found) else found
+    return None if pd.isna(stamp) else stamp
 
 
 def days_between(ends: Sequence[Any]) -> Days:
@@ -203,16 +203,16 @@ def days_between(ends: Sequence[Any]) -> Days:
             raise ColumnTypeError(
                 f"{name} of bounds must be a date like the other end: write ('2020-01-01', '2020-12-31')."
             )
-        if (found := stamp_of(end)) is None:
+        if (instant := stamp_of(end)) is None:
             raise ParameterError(f"{name} of bounds is no day of the years 1 to 9999.")
-        if kind_of_value(found) not in (DATE, TIME):
+        if kind_of_value(instant) not in (DATE, TIME):
             raise ColumnTypeError(f"{name} of bounds has a time zone: write it without.")
-        stamps.append(found)
+        stamps.append(instant)
     lo, hi = map(day_number, stamps)
     times = any(stamp.time() != MIDNIGHT for stamp in stamps)
     if lo >= hi:
-        said = "the same" if lo == hi else "reversed"
-        raise ParameterError(f"bounds of dates must be (lo, hi), the earlier one first, but these are {said}.")
+        order = "the same" if lo == hi else "reversed"
+        raise ParameterError(f"bounds of dates must be (lo, hi), the earlier one first, but these are {order}.")
     try:
         return Days(lo, hi, times)
     except ParameterError:

@@ -76,8 +76,8 @@ class Line:
     @property
     def people(self) -> tuple[Hashable | None, ...]:
         """Identity of its records: equal for lines about the same records."""
-        own = (self.column if self.values is None else self.values), self.condition
-        return own if self.other is None else (*own, self.other)
+        identity = (self.column if self.values is None else self.values), self.condition
+        return identity if self.other is None else (*identity, self.other)
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,12 @@ class Query:
     @once
     def leads(self) -> tuple[int, ...]:
         """For each release the line whose records are drawn from: the first with bounds, else the first."""
-        found: dict[int, int] = {}
+        leads: dict[int, int] = {}
         for at, release in enumerate(self.releases):
-            before = found.setdefault(release, at)
+            before = leads.setdefault(release, at)
             if self.lines[at].statistic.bounded and not self.lines[before].statistic.bounded:
-                found[release] = at
-        return tuple(found.values())
+                leads[release] = at
+        return tuple(leads.values())
 
     @once
     def drawn_from(self) -> tuple[int, ...]:
@@ -152,21 +152,21 @@ class Query:
 
     def weight(self, line: int, eps: Fraction | None = None) -> Fraction:
         """Largest change of a line's answer by a person, as a multiple of that by one record."""
-        own, share = self.lines[line], self.shares[self.releases[line]] if eps is None else eps
-        return self.unit.weight_of(own.statistic, own.mechanism, share)
+        asked_line, share = self.lines[line], self.shares[self.releases[line]] if eps is None else eps
+        return self.unit.weight_of(asked_line.statistic, asked_line.mechanism, share)
 
     def mechanism(self, line: int, universe: Universe | None = None, eps: Fraction | None = None) -> Mechanism:
         """Mechanism of a line, calibrated so that a person loses at most eps, or the line's share."""
-        own = self.lines[line]
-        is_known = eps is None and own.universe is not None
+        asked_line = self.lines[line]
+        is_known = eps is None and asked_line.universe is not None
         if is_known and line in self._mechanisms:
             return self._mechanisms[line]
         share = self.shares[self.releases[line]] if eps is None else eps
         weight = self.weight(line, share)
-        found = own.calibrated(share if weight == 1 else share / weight, universe)
+        mechanism = asked_line.calibrated(share if weight == 1 else share / weight, universe)
         if is_known:
-            self._mechanisms[line] = found
-        return found
+            self._mechanisms[line] = mechanism
+        return mechanism
 
     @once
     def _mechanisms(self) -> dict[int, Mechanism]:
@@ -182,12 +182,12 @@ class Query:
         """Parts of a summary that a line reads in its universe, at its eps if that is known."""
         if not self.shares:
             return self.lines[line].needs
-        found: Needs | None = self._reads.get(line)
-        if found is None:
-            found = self.mechanism(line, universe).reads
+        needs: Needs | None = self._reads.get(line)
+        if needs is None:
+            needs = self.mechanism(line, universe).reads
             if line in self._mechanisms:
-                self._reads[line] = found
-        return found
+                self._reads[line] = needs
+        return needs
 
     @once
     def _reads(self) -> dict[int, Needs]:
@@ -251,8 +251,8 @@ class Query:
     @once
     def mu2(self) -> Fraction:
         """The same for all releases, and for what chooses groups: what a budget of success pays, beside `delta`."""
-        own = () if self.selection is None else (self.selection.mu2,)
-        paid = (*self.costs, *own)
+        selection_costs = () if self.selection is None else (self.selection.mu2,)
+        paid = (*self.costs, *selection_costs)
         total = sum(paid[1:], paid[0]) if paid else Fraction(0)
         return total * self.times if self.times != 1 else total
 
@@ -298,5 +298,5 @@ def written(label: str, column: Hashable | None, other: Hashable | None = None) 
         return f"{label}()"
     if label == Slope.name:
         return f"{label} of {printable(str(column))} on {printable(str(other))}"
-    name = ", ".join(printable(str(each)) for each in (column, other) if each is not None)
+    name = ", ".join(printable(str(column_name)) for column_name in (column, other) if column_name is not None)
     return f"{label} of {name}" if "(" in label else f"{label}({name})"

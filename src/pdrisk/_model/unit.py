@@ -146,7 +146,7 @@ class Unit:
 
 def same_people(one: Hashable | None, other: Hashable | None) -> bool:
     """Whether two labels name the same columns, in whatever order: together they say who a person is."""
-    named = [frozenset(each) if isinstance(each, tuple) else frozenset((each,)) for each in (one, other)]
+    named = [frozenset(label) if isinstance(label, tuple) else frozenset((label,)) for label in (one, other)]
     return named[0] == named[1]
 
 
@@ -162,13 +162,13 @@ def checked_columns(name: str, columns: object) -> tuple[Hashable, ...]:
     listed: Sequence[object] = [columns]
     if isinstance(columns, list | tuple):
         listed = list(islice(columns, MOST_COLUMNS + 1))
-    found = tuple(each for each in listed if isinstance(each, str | int) and not isinstance(each, bool))
-    if len(found) < len(listed) or not found:
+    labels = tuple(label for label in listed if isinstance(label, str | int) and not isinstance(label, bool))
+    if len(labels) < len(listed) or not labels:
         kind = type(columns).__name__
         raise ColumnTypeError(f"{name} must be the name of a column, or a list of names, not of type {kind}.")
-    if len(found) > MOST_COLUMNS:
+    if len(labels) > MOST_COLUMNS:
         raise ParameterError(f"{name} lists more than {MOST_COLUMNS} columns: list fewer.")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(labels))
 
 
 def judged_people(person: object, per_person: object, constant: object, unit_label: object = None) -> People:
@@ -209,16 +209,16 @@ def judged_unit(
     ``observed``: whether the groups that occur are shown.
     """
     given = {"per_person": per_person, "rows": rows, "groups": groups, "unit": unit}
-    said = [name for name, value in given.items() if value is not None]
+    options = [name for name, value in given.items() if value is not None]
     if not people.columns:
-        if said:
+        if options:
             raise ParameterError(
-                f"{said[0]}= says how the rows of a person count, but no column of ids is declared: pass person= as "
+                f"{options[0]}= says how the rows of a person count, but no column of ids is declared: pass person= as "
                 "well, the column of their ids."
             )
         return Unit()
     if unit is not None:
-        return _of_rows(people, unit, said)
+        return _of_rows(people, unit, options)
     way = checked_way(per_person)
     most = checked_rows(rows)
     if way is not None and most is not None:
@@ -228,14 +228,14 @@ def judged_unit(
     if way is None and most is None:
         way = people.per_person
     wanted = list(statistics)
-    counted = [(each, columns) for each, columns in wanted if counts_rows or type(each) is not Count]
+    counted = [(statistic, columns) for statistic, columns in wanted if counts_rows or type(statistic) is not Count]
     is_counted = most is None and all(_is_of_people(columns, people, way) for _, columns in counted)
     is_counted = is_counted and way not in PER_PERSON
     if way is None and most is None and not is_counted:
         most = checked_rows(people.rows)
     if way is None and most is None and not is_counted:
         raise undecided(people, PER_PERSON, wanted, counts_rows=counts_rows)
-    of_values = [each.label for each, _ in wanted if each.needs.distinct]
+    of_values = [statistic.label for statistic, _ in wanted if statistic.needs.distinct]
     if way in PER_PERSON and of_values:
         raise ParameterError(
             f'{of_values[0]} is about the values of rows, and per_person="{way}" makes one number of them: pass rows= '
@@ -253,7 +253,9 @@ def judged_unit(
     overall = most is not None and in_groups is None
     # Of people who are counted no row is left out, and nobody has more rows than the tables of a join say.
     has_one = way == ONE and bool(by)
-    counts_people = most in (None, 1) and not (overall or has_one) and all(type(each) is Count for each, _ in wanted)
+    counts_people = (
+        most in (None, 1) and not (overall or has_one) and all(type(statistic) is Count for statistic, _ in wanted)
+    )
     limits = ("rows",) if (rows is not None or way == ONE) and not counts_people else ()
     if groups is not None and in_groups is not None and (listed is None or in_groups < listed):
         limits = (*limits, "groups")
@@ -263,7 +265,7 @@ def judged_unit(
     return Unit(people.columns, per_person, most or 1, in_groups or 1, overall, limits, unit_label=people.unit_label)
 
 
-def _of_rows(people: People, unit: object, said: list[str]) -> Unit:
+def _of_rows(people: People, unit: object, options: list[str]) -> Unit:
     if not isinstance(unit, str) or unit != "row":
         raise ParameterError(
             f'unit is "row", which protects one row instead of all rows of a person, not {shown(unit)}; leave it out '
@@ -271,8 +273,8 @@ def _of_rows(people: People, unit: object, said: list[str]) -> Unit:
         )
     if people.joined_on:
         raise row_of_one_table()
-    if said != ["unit"]:
-        raise ParameterError(f'unit="row" protects each row for itself, so {said[0]}= means nothing: leave one out.')
+    if options != ["unit"]:
+        raise ParameterError(f'unit="row" protects each row for itself, so {options[0]}= means nothing: leave one out.')
     return Unit(people.columns, of_rows=True, unit_label=people.unit_label)
 
 

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from pdrisk._model.unit import People, Unit
 
 
-def bounds_per_person(said: str | None, unit: Unit) -> ParameterError:
+def bounds_per_person(asked: str | None, unit: Unit) -> ParameterError:
     """The error for declared bounds of rows where a person's rows become one number."""
     return ParameterError(
-        f'{said} with per_person="{unit.per_person}" needs the bounds of that number of a person, which differ from '
+        f'{asked} with per_person="{unit.per_person}" needs the bounds of that number of a person, which differ from '
         "those of a row: pass bounds=(lo, hi)."
     )
 
@@ -62,9 +62,9 @@ def in_several_groups(by: Iterable[Hashable], *, counts_people: bool = False) ->
     )
 
 
-def too_many_rows(said: Sequence[str], number: int, most: int) -> ParameterError:
-    """The error for more rows of a person than can count; ``said`` are the numbers that make it."""
-    made = f", {' times '.join(said)}" if said else ""
+def too_many_rows(factors: Sequence[str], number: int, most: int) -> ParameterError:
+    """The error for more rows of a person than can count; ``factors`` are the numbers that make it."""
+    made = f", {' times '.join(factors)}" if factors else ""
     return ParameterError(
         f"a person may have {number:,} rows here{made}, and at most {most:,} can count: pass rows=k, how many of hers "
         "do, or make fewer of them in a subquery that groups by the person."

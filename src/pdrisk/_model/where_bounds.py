@@ -78,7 +78,7 @@ def comparisons_of(rule: Node | None, column: Hashable) -> Iterator[Comparison]:
                 yield from comparisons_of(part, column)
         case Operation("or", parts):
             lists = [_listed(part, column) for part in parts]
-            yield from listed_ends(value for each in lists for value in each) if all(lists) else ()
+            yield from listed_ends(value for values in lists for value in values) if all(lists) else ()
         case Operation(symbol, (Column(name), Constant(value, None))) if name == column and symbol in ORDERINGS:
             yield symbol, value
         case Operation(symbol, (Constant(value, None), Column(name))) if name == column and symbol in ORDERINGS:
@@ -100,7 +100,7 @@ def _listed(rule: Node, column: Hashable) -> list[Any]:
 def listed_ends(values: Iterable[Any]) -> tuple[Comparison, ...]:
     """Comparisons that hold for each of several numbers, as of ``IN``; none if one is no number."""
     listed = list(values)
-    numbers = [each for each in listed if isinstance(each, int | float | Decimal) and not isinstance(each, bool)]
+    numbers = [value for value in listed if isinstance(value, int | float | Decimal) and not isinstance(value, bool)]
     if not numbers or len(numbers) < len(listed) or not all(map(math.isfinite, numbers)):
         return ()
     return (">=", min(numbers)), ("<=", max(numbers))

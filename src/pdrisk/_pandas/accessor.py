@@ -100,8 +100,8 @@ class FrameAccessor(Suggestions):
         ParameterError
             If a declaration does not fit the frame, or contradicts the schema.
         """
-        said = judged_people(person, per_person, constant, unit_label)
-        people = None if person is None else said
+        judged = judged_people(person, per_person, constant, unit_label)
+        people = None if person is None else judged
         return declare(self._frame, schema, bounds=bounds, keys=keys, missing=missing, people=people)
 
     @property
@@ -293,8 +293,8 @@ class SeriesAccessor(Hinting):
         mechanism: str = "auto",
     ) -> pd.DataFrame:
         """Curator only: sensitivities and risks of answers about this column, as ``df.dprisk.assess`` gives them."""
-        said = {"success": success, "bounds": bounds, "mechanism": mechanism}
-        return self._view("assess", statistics, eps, where=where, **said)
+        options = {"success": success, "bounds": bounds, "mechanism": mechanism}
+        return self._view("assess", statistics, eps, where=where, **options)
 
     def compare(
         self,
@@ -309,8 +309,8 @@ class SeriesAccessor(Hinting):
         where: Where | None = None,
     ) -> Comparison:
         """Curator only: comparison of mechanisms for this column, as ``df.dprisk.compare`` gives it."""
-        said = {"eps": eps, "risk": risk, "success": success, "noise95": noise95, "mechanisms": mechanisms}
-        return self._view("compare", statistic, where=where, bounds=bounds, **said)
+        options = {"eps": eps, "risk": risk, "success": success, "noise95": noise95, "mechanisms": mechanisms}
+        return self._view("compare", statistic, where=where, bounds=bounds, **options)
 
     def individual_risk(
         self,
@@ -336,8 +336,8 @@ class SeriesAccessor(Hinting):
         mechanism: str = "auto",
     ) -> float:
         """Curator only: the eps at which a risk metric reaches ``risk``, as ``df.dprisk.epsilon_for`` gives it."""
-        said = {"risk": risk, "metric": metric, "prior": prior, "bounds": bounds}
-        return self._view("epsilon_for", statistic, where=where, mechanism=mechanism, **said)
+        options = {"risk": risk, "metric": metric, "prior": prior, "bounds": bounds}
+        return self._view("epsilon_for", statistic, where=where, mechanism=mechanism, **options)
 
     def identifiability(
         self,
@@ -351,8 +351,8 @@ class SeriesAccessor(Hinting):
         mechanism: str = "auto",
     ) -> Identifiability:
         """Curator only: differential identifiability of one release, as ``df.dprisk.identifiability`` gives it."""
-        said = {"eps": eps, "risk": risk, "prior": prior, "bounds": bounds}
-        return self._view("identifiability", statistic, where=where, mechanism=mechanism, **said)
+        options = {"eps": eps, "risk": risk, "prior": prior, "bounds": bounds}
+        return self._view("identifiability", statistic, where=where, mechanism=mechanism, **options)
 
     def suggest_bounds(
         self,
@@ -387,10 +387,10 @@ class SeriesAccessor(Hinting):
             raise ParameterError("a series has no columns to group by: use df.dprisk with by= and keys=.")
         return {**options, "where": self._where(options.get("where"))}
 
-    def _ask(self, method: str, options: Options, **own: Any) -> Any:
+    def _ask(self, method: str, options: Options, **arguments: Any) -> Any:
         frame, name = self._frame()
-        return getattr(frame.dprisk, method)(name, **own, **self._own(options))
+        return getattr(frame.dprisk, method)(name, **arguments, **self._own(options))
 
-    def _view(self, method: str, *given: Any, where: Where | None, **own: Any) -> Any:
+    def _view(self, method: str, *given: Any, where: Where | None, **options: Any) -> Any:
         frame, name = self._frame()
-        return getattr(frame.dprisk, method)(name, *given, where=self._where(where), **own)
+        return getattr(frame.dprisk, method)(name, *given, where=self._where(where), **options)

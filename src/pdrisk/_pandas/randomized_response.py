@@ -88,9 +88,9 @@ def randomized(
     design = RandomizedResponse(eps=eps, p_truth=p_truth, categories=len(listed))
 
     def answered() -> RandomizedAnswers:
-        own = without_codes(frame, codes_of(frame, [name]))
-        codes = key_codes(own, (name,), listed).astype(np.int64)
-        some = own[name].notna().to_numpy()
+        cleaned = without_codes(frame, codes_of(frame, [name]))
+        codes = key_codes(cleaned, (name,), listed).astype(np.int64)
+        some = cleaned[name].notna().to_numpy()
         index = key_index(frame, (name,), listed)
         drawn = codes[some]
         if not collected and len(drawn):
@@ -98,7 +98,7 @@ def randomized(
         given = np.bincount(drawn, minlength=len(listed) + 1)[: len(listed)]
         value, low, high = design.estimate(given)
         table = pd.DataFrame({"given": given, "value": value, "low": low, "high": high}, index=index)
-        places = np.full(len(own), -1)
+        places = np.full(len(cleaned), -1)
         places[some] = np.where(drawn < len(listed), drawn, -1)
         answers = pd.Series(index.take(np.maximum(places, 0)).where(places >= 0), index=series.index, name=series.name)
         return RandomizedAnswers(answers, table, design)
@@ -115,12 +115,12 @@ def _keys(frame: pd.DataFrame, name: Hashable, keys: object) -> Sequence[tuple[H
             "randomised response needs the public list of possible answers: pass keys=[...], or declare them once with "
             f"df.dprisk.declare(keys={{{name!r}: [...]}}). A column of truth values needs none."
         )
-    found = checked_keys(frame, (name,), listed)
-    if any(key[0] is None for key in found):
+    answers = checked_keys(frame, (name,), listed)
+    if any(key[0] is None for key in answers):
         raise ParameterError("a missing answer is none of the possible answers: list the others.")
-    if len(found) < 2:
+    if len(answers) < 2:
         raise ParameterError("randomised response needs two possible answers or more.")
-    return found
+    return answers
 
 
 def _of_100(probability: float) -> int:

@@ -93,10 +93,10 @@ def statements(
             raise ParameterError(f"statements() got {name}=, {why}: leave it out.")
     known = described(dialect, table, columns)
     query, engine = asked_of(known, question, Request(**options))
-    found = engine.statements(query)
+    sent = engine.statements(query)
     if not isinstance(known.dialect, Warehouse):
-        return found
-    texts = [NEVER_RUN.format(known.dialect.engine) + each for each in found]
+        return sent
+    texts = [NEVER_RUN.format(known.dialect.engine) + statement for statement in sent]
     if max(map(len, texts)) > known.dialect.most:
         raise ParameterError(
             f"a statement would have more than {known.dialect.most:,} characters, the most that {known.dialect.engine} "
@@ -117,9 +117,9 @@ def asked_of(table: SQLTable, question: Any, request: Request) -> tuple[Query, T
     if not asked:
         raise ParameterError(f"question asks nothing: pass one at least, such as {FORMS}.")
     of = partial(judged_lines, frame, request=request, joint=len(asked) > 1 or isinstance(question, Mapping))
-    checks = (partial(of, column, (each,)) for column, each in asked)
+    checks = (partial(of, column, (statistic,)) for column, statistic in asked)
     *lines, _ = all_given(*checks, partial(check_given, frame, request))
-    query, engine = judged_query(frame, tuple(line for each in lines for line in each), request)
+    query, engine = judged_query(frame, tuple(line for part in lines for line in part), request)
     assert isinstance(engine, TableEngine)
     if query.selection is not None:
         raise ParameterError(

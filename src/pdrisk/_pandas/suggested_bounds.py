@@ -107,15 +107,15 @@ def suggested(frame: pd.DataFrame, column: Hashable, request: Request, asker: As
     valid = declared(frame, column).valid
     (counts,) = released(query, engine, lambda results, _: results.releases, asker)
     loss = float(query.eps)
-    found = ends(counts.noisy.values, loss)
+    span = ends(counts.noisy.values, loss)
     name = written("suggest_bounds", column)
-    if found is None:
+    if span is None:
         raise BoundsNotFoundError(
             f"{name} found no size of value that stands out from the noise at eps={loss:g}; it stays paid. Some "
             f"{_people(loss)} people must share one: ask with a larger eps, or declare bounds you know."
         )
     try:
-        usable = Universe(max(found[0], valid[0]), min(found[1], valid[1]))
+        usable = Universe(max(span[0], valid[0]), min(span[1], valid[1]))
     except ParameterError:
         usable = None
     if usable is None:
@@ -134,17 +134,17 @@ def ends(counts: FloatArray, eps: float) -> tuple[float, float] | None:
     """
     sides = {"negative": counts[:SIZES][::-1], "positive": counts[SIZES + 1 :]}
     zero = bool(counts[SIZES] > _threshold(ZERO, eps))
-    found: dict[str, tuple[int, int] | None] = dict.fromkeys(sides)
+    reach: dict[str, tuple[int, int] | None] = dict.fromkeys(sides)
     first, other = sorted(sides, key=lambda side: -sides[side].max())
     fullest = int(np.argmax(sides[first]))
     if sides[first][fullest] > _threshold(FIRST / (2 * SIZES), eps):
-        found[first] = _reached(sides[first], fullest, eps)
+        reach[first] = _reached(sides[first], fullest, eps)
         # Over all places the shares 1 / (1 + distance)^2 add up to less than pi^2 / 3 - 1.
         distances = np.abs(np.arange(SIZES) - fullest)
         above = sides[other] - _threshold(OTHER / ((math.pi**2 / 3 - 1) * (1 + distances) ** 2), eps)
         if above.max() > 0:
-            found[other] = _reached(sides[other], int(np.argmax(above)), eps)
-    negative, positive = found["negative"], found["positive"]
+            reach[other] = _reached(sides[other], int(np.argmax(above)), eps)
+    negative, positive = reach["negative"], reach["positive"]
     if positive is None and negative is None:
         return (0.0, 1.0) if zero else None
     # An end on the far side of zero, on zero, or short of it.

@@ -39,9 +39,9 @@ class SuggestedRows(int):
 
     def __new__(cls, rows: int, share: float, eps: float) -> SuggestedRows:
         """The number itself is an int."""
-        found = super().__new__(cls, rows)
-        found.share, found.eps = share, eps
-        return found
+        suggestion = super().__new__(cls, rows)
+        suggestion.share, suggestion.eps = share, eps
+        return suggestion
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return int(self), self.share, self.eps

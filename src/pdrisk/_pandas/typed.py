@@ -45,5 +45,5 @@ def accessor(data: pd.DataFrame | pd.Series[Any]) -> FrameAccessor | SeriesAcces
         raise ColumnTypeError(
             f"accessor takes a DataFrame or a Series of pandas, not of type {kind}: make a Dataset of it."
         )
-    found: Any = data.dprisk
-    return found
+    methods: Any = data.dprisk
+    return methods

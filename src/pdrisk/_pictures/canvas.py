@@ -119,7 +119,7 @@ def legible(text: str) -> str:
             letters |= get_font(path).get_charmap().keys()
         known.append(letters or set(get_font(findfont(FontProperties(weight=weight))).get_charmap()))
     return "".join(
-        " " if letter.isspace() else letter if all(ord(letter) in own for own in known) else BOX for letter in text
+        " " if letter.isspace() else letter if all(ord(letter) in codes for codes in known) else BOX for letter in text
     )
 
 
@@ -130,12 +130,12 @@ def breadth(text: str) -> int:
 
 def shortened(text: str, letters: int) -> str:
     """Text that can be drawn, at most ``letters`` wide; "…" where it was cut."""
-    found = legible(text)
-    if breadth(found) <= letters:
-        return found
-    while breadth(found) > letters - 1:
-        found = found[:-1]
-    return found + "…"
+    drawn = legible(text)
+    if breadth(drawn) <= letters:
+        return drawn
+    while breadth(drawn) > letters - 1:
+        drawn = drawn[:-1]
+    return drawn + "…"
 
 
 def lines_of(text: str, inches: float) -> list[str]:
@@ -161,7 +161,7 @@ def apart(places: Sequence[float], gap: float, low: float, high: float) -> list[
             pools[-2:] = [((one * few + other * more) / (few + more), few + more)]
     shifted = [value for value, times in pools for _ in range(times)]
     top = max(high - (len(shifted) - 1) * gap, low)
-    found = [0.0] * len(shifted)
+    positions = [0.0] * len(shifted)
     for rank, at in enumerate(order.tolist()):
-        found[at] = float(min(max(shifted[rank], low), top) + rank * gap)
-    return found
+        positions[at] = float(min(max(shifted[rank], low), top) + rank * gap)
+    return positions

@@ -67,8 +67,8 @@ def _written(value: Any) -> Any:
         case frozenset() | set():
             return ["set", *sorted(map(_written, value), key=json.dumps)]
     if dataclasses.is_dataclass(value):
-        own = {field.name: _written(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return [type(value).__name__, *(own[name] for name in own if name not in _SAID_ELSEWHERE)]
+        fields = {field.name: _written(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return [type(value).__name__, *(fields[name] for name in fields if name not in _SAID_ELSEWHERE)]
     return [type(value).__name__, repr(value)]
 
 

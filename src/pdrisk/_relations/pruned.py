@@ -36,25 +36,25 @@ def _pruned(relation: Relation, names: set[str]) -> Relation:
             kept = tuple((name, node) for name, node in relation.columns if name in names)
             return replace(relation, of=_pruned(relation.of, _below(relation, names)), columns=kept)
         case Joined():
-            own = _below(relation, names)
-            return replace(relation, left=_pruned(relation.left, own), right=_pruned(relation.right, own))
+            needed = _below(relation, names)
+            return replace(relation, left=_pruned(relation.left, needed), right=_pruned(relation.right, needed))
         case United():
             return replace(relation, parts=tuple(_part(part, names) for part in relation.parts))
         case PerPerson():
-            made = tuple((name, each) for name, each in relation.made if name in names)
+            made = tuple((name, aggregate) for name, aggregate in relation.made if name in names)
             return replace(relation, of=_pruned(relation.of, _below(relation, names)), made=made)
         case Numbered():
-            made_here = tuple((name, each) for name, each in relation.made if name in names)
+            made_here = tuple((name, window) for name, window in relation.made if name in names)
             if not made_here:
                 return _pruned(relation.of, names)
-            own = _below(replace(relation, made=made_here), names)
-            return replace(relation, of=_pruned(relation.of, own), made=made_here)
+            needed = _below(replace(relation, made=made_here), names)
+            return replace(relation, of=_pruned(relation.of, needed), made=made_here)
 
 
 def _part(part: Selection, names: set[str]) -> Selection:
-    found = _pruned(part, names)
-    assert isinstance(found, Selection)
-    return found
+    selection = _pruned(part, names)
+    assert isinstance(selection, Selection)
+    return selection
 
 
 def _below(relation: Relation, names: set[str]) -> set[str]:
@@ -66,16 +66,16 @@ def _below(relation: Relation, names: set[str]) -> set[str]:
         case Joined():
             return names | columns_named(relation.on) | {name for pair in relation.same for name in pair}
         case PerPerson():
-            made = [each for name, each in relation.made if name in names]
-            parts = [part for each in made for part in (each.argument, each.where) if part is not None]
+            made = [aggregate for name, aggregate in relation.made if name in names]
+            parts = [part for aggregate in made for part in (aggregate.argument, aggregate.where) if part is not None]
             return columns_named([*(node for _, node in relation.by), *parts])
         case Numbered():
-            windows = [each for name, each in relation.made if name in names]
-            nodes = [node for window in windows for node in (*window.arguments, *(own for own, _ in window.order))]
-            found = names | columns_named(nodes) | {label for window in windows for label in window.partition}
+            windows = [window for name, window in relation.made if name in names]
+            nodes = [node for window in windows for node in (*window.arguments, *(key for key, _ in window.order))]
+            needed = names | columns_named(nodes) | {label for window in windows for label in window.partition}
             if any(window.function not in TIED for window in windows):  # ties are broken by every column
-                found |= _columns_of(relation.of)
-            return found
+                needed |= _columns_of(relation.of)
+            return needed
     return names
 
 
@@ -102,9 +102,9 @@ def _stored(relation: Relation, names: set[str]) -> Iterable[tuple[str, str]]:
         case OneRow():
             return ()
         case Joined():
-            own = _below(relation, names)
-            left, right = own & _columns_of(relation.left), own & _columns_of(relation.right)
+            needed = _below(relation, names)
+            left, right = needed & _columns_of(relation.left), needed & _columns_of(relation.right)
             return (*_stored(relation.left, left), *_stored(relation.right, right))
         case United():
-            return (each for part in relation.parts for each in _stored(part, names))
+            return (pair for part in relation.parts for pair in _stored(part, names))
     return _stored(relation.of, _below(relation, names))

@@ -285,13 +285,13 @@ def answered(
         is_preview = checked_flag("explain", explain) or is_preview
         size = checked_size(n, explains=is_preview)
         sources.by_declarations = ledger_for(ledger) is not None
-        frames = [each for each in sources.named.values() if isinstance(each, pd.DataFrame)]
+        frames = [frame for frame in sources.named.values() if isinstance(frame, pd.DataFrame)]
         name = checked_mechanism(mechanism)
 
-        def judge(select: Select, own: object, share: Share) -> Judged:
-            is_part = are_private(keys) and not are_private(own)  # without groups, among those that have some
+        def judge(select: Select, group_keys: object, share: Share) -> Judged:
+            is_part = are_private(keys) and not are_private(group_keys)  # without groups, among those that have some
             return judged(
-                select, sources, eps=share.eps, bounds=bounds, keys=own, delta=None if is_part else share.delta,
+                select, sources, eps=share.eps, bounds=bounds, keys=group_keys, delta=None if is_part else share.delta,
                 least_group=None if is_part else least_group, mechanism=name, interval=interval, clip=clip,
                 people=people, weights=weights, even=success is not None,
             )  # fmt: skip
@@ -314,20 +314,20 @@ def answered(
                     "attacker may be right by it."
                 )
             eps = asked_epsilon(None, None, None, success)
-        said = bare, params, eps, success, bounds, keys, delta, least_group, name, interval, clip
-        text = text_of_question(sources, people, weights, said)
+        arguments = bare, params, eps, success, bounds, keys, delta, least_group, name, interval, clip
+        text = text_of_question(sources, people, weights, arguments)
         all_given(partial(_check_eps_given, keys, eps), partial(check_delta_given, keys, delta))
         try:
             with advising(*frames if sources.by_declarations else (), asked=bare if isinstance(bare, str) else ""):
                 plan = planned_once(text, Share(eps, delta), keys, sources, read, nest, judge)
                 if success is not None and plan.queries:
-                    eps = eps_for(success, [each.query for each in plan.queries])
+                    eps = eps_for(success, [question.query for question in plan.queries])
                     plan = planned_once(text, Share(eps, delta), keys, sources, read, nest, judge)
         except ParameterError:
             if (rows := rows_of_nobody(bare, params, sources, runs=not is_preview)) is None:
                 raise
             return previewed((), ledger, size) if is_preview else of_nobody(rows)
-        check_units([each.query.unit for each in plan.queries])
+        check_units([question.query.unit for question in plan.queries])
         warn_of_selected(plan.statements)
         warn_of_nobodys_groups(plan.statements)
         warn_of_equality(sources.selects, plan.statements)
@@ -359,7 +359,8 @@ def answered(
             return ask(last, True)
         sources.take_snapshot()
         check_affordable(
-            [(each.query, each.engine.origin) for each in plan.queries], Asker(ledger, fresh, curator, dataset)
+            [(question.query, question.engine.origin) for question in plan.queries],
+            Asker(ledger, fresh, curator, dataset),
         )
         return plan.answered(ask)
     except QueryFailedError:

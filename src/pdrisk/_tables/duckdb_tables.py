@@ -38,18 +38,18 @@ class DuckDBTable:
         import duckdb
 
         try:
-            own = self.connection.cursor()
+            reader = self.connection.cursor()
             try:
-                found = own.table(self.name)
+                relation = reader.table(self.name)
             except duckdb.CatalogException:  # a temporary table, which no cursor sees
-                own, found = self.connection, self.connection.table(self.name)
-            types = dict(zip(found.columns, map(str, found.types), strict=True))
-            source = f"({found.sql_query()}) AS stored"
+                reader, relation = self.connection, self.connection.table(self.name)
+            types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+            source = f"({relation.sql_query()}) AS stored"
         except duckdb.Error as error:
             failure = type(error).__name__
         else:
             # A view may be of Parquet files.
-            return SQLTable(by_record(source, types), stored_columns(types), DIALECT, partial(fetched, own))
+            return SQLTable(by_record(source, types), stored_columns(types), DIALECT, partial(fetched, reader))
         raise ParameterError(f"DuckDB cannot open {POPULATION} ({failure}): {WHOLE}.")
 
 
@@ -67,8 +67,8 @@ class ParquetFiles:
     @property
     def files(self) -> tuple[str, ...]:
         """All files, by name; fails if a folder or pattern has none."""
-        found = parquet_scan(self.paths)[1]
-        return (found,) if isinstance(found, str) else found
+        paths = parquet_scan(self.paths)[1]
+        return (paths,) if isinstance(paths, str) else paths
 
     def frame(self) -> pd.DataFrame:
         """All rows as pandas holds them; folders such as ``year=2020`` are a column of text."""
@@ -80,16 +80,16 @@ class ParquetFiles:
 
         folders = re.findall(r"([^/\\]+)=[^/\\]*[/\\]", first)
         parts = pa.dataset.partitioning(pa.schema([(name, pa.string()) for name in folders]), flavor="hive")
-        found: pd.DataFrame = pa.dataset.dataset(list(files), partitioning=parts).to_table().to_pandas()
-        return found
+        frame: pd.DataFrame = pa.dataset.dataset(list(files), partitioning=parts).to_table().to_pandas()
+        return frame
 
     def table(self) -> SQLTable:
         """The files, read by a connection of their own."""
         import duckdb
 
-        own, (sql, _) = duckdb.connect(), parquet_scan(self.paths)
-        types = described(own, f"SELECT * FROM {sql}", POPULATION, WHOLE)
-        return SQLTable(by_record(sql, types), stored_columns(types), DIALECT, partial(fetched, own))
+        connection, (sql, _) = duckdb.connect(), parquet_scan(self.paths)
+        types = described(connection, f"SELECT * FROM {sql}", POPULATION, WHOLE)
+        return SQLTable(by_record(sql, types), stored_columns(types), DIALECT, partial(fetched, connection))
 
 
 def described(connection: DuckDBPyConnection, sql: str, what: str, advice: str) -> dict[str, str]:

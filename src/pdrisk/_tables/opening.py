@@ -30,7 +30,7 @@ def recognised(data: Any) -> Any:
     if type(data) is tuple and len(data) == 2 and isinstance(data[1], str) and not data[1].endswith(".parquet"):
         if (server := server_of(data[0])) is not None:
             return PostgresTable(server, data[1])
-        if any(each.__name__ == "DuckDBPyConnection" for each in type(data[0]).__mro__):
+        if any(base.__name__ == "DuckDBPyConnection" for base in type(data[0]).__mro__):
             return DuckDBTable(*data)
         raise ColumnTypeError(
             "a table is given as (connection, name), with a connection of DuckDB or psycopg, or SQLAlchemy's to "
@@ -53,13 +53,13 @@ def recognised(data: Any) -> Any:
 def opened(data: object, columns: Sequence[Hashable]) -> FrameTable | ColumnTable | SQLTable:
     """Table of a population, of any kind of data, as it is stored now; of a relation these columns alone are read."""
     if type(data).__name__ == RELATION:
-        own: Any = data
-        data = own.project(", ".join(DIALECT.name(name) for name in own.columns if name in columns) or "*")
-    found = recognised(data)
-    if isinstance(found, DuckDBTable | ParquetFiles | PostgresTable | SparkFrame):
-        return found.table()
-    if found is not None:
-        return column_table(found) or FrameTable(found)
+        relation: Any = data
+        data = relation.project(", ".join(DIALECT.name(name) for name in relation.columns if name in columns) or "*")
+    source = recognised(data)
+    if isinstance(source, DuckDBTable | ParquetFiles | PostgresTable | SparkFrame):
+        return source.table()
+    if source is not None:
+        return column_table(source) or FrameTable(source)
     raise ColumnTypeError(
         "population must be a pandas, Polars or Arrow table, the path of a Parquet file, a DuckDB relation, "
         f'(connection, "table") of DuckDB or PostgreSQL, or a DataFrame of Spark, not of type {type(data).__name__}.'
@@ -77,6 +77,6 @@ def is_frame(value: object) -> bool:
 def is_path(value: object) -> bool:
     """Whether it is the path of a file, or a list of paths."""
     if isinstance(value, list | tuple):
-        return bool(value) and all(isinstance(each, os.PathLike | str) and is_path(each) for each in value)
+        return bool(value) and all(isinstance(listed, os.PathLike | str) and is_path(listed) for listed in value)
     path = os.fspath(value) if isinstance(value, os.PathLike | str) else None
     return isinstance(path, str) and bool(path) and "\0" not in path

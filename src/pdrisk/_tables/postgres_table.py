@@ -96,7 +96,7 @@ def server_of(value: object) -> Any:
 
 def _is_postgres(value: object) -> bool:
     """Whether it is a connection to PostgreSQL: psycopg's, or an Engine or Connection of SQLAlchemy."""
-    names = {f"{each.__module__.partition('.')[0]}.{each.__name__}" for each in type(value).__mro__}
+    names = {f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in type(value).__mro__}
     if "psycopg.Connection" in names:
         return True
     is_alchemy = not names.isdisjoint(("sqlalchemy.Engine", "sqlalchemy.Connection"))
@@ -114,22 +114,22 @@ class PostgresTable:
         """The table as the catalog describes it now: names and types, no data."""
         import psycopg
 
-        problem, found = None, None
+        problem, entry = None, None
         try:
             with connected(self.connection) as connection:
                 place = connection.info.host, connection.info.port
                 encoding = connection.info.parameter_status("server_encoding") or ""
-                found = _found(connection, self.name)
+                entry = _found(connection, self.name)
         except psycopg.Error as error:
             problem = next(iter(str(error).splitlines()), type(error).__name__)
         if problem is not None:
             raise ParameterError(f"table {self.name!r} cannot be looked up on the server: {problem}.")
-        if found is None:
+        if entry is None:
             raise ParameterError(
                 f"the server has no table {self.name!r} that this role may read: name it as in SQL, with its schema, "
                 "as in 'survey.people', and names with capitals in quotes, as in '\"People\"'."
             )
-        (schema, name, *owner), columns = found
+        (schema, name, *owner), columns = entry
         if schema in CATALOGS or schema.startswith("pg_toast"):
             raise ParameterError("the catalogs of a server are not about people: ask a table or view of data.")
         dialect = PostgresDialect()
@@ -185,7 +185,7 @@ def catalog_rows(connection: Any, sql: str, values: Sequence[Any] = (), settings
     import psycopg
 
     try:
-        with connected(connection) as found, reading(found, settings) as cursor:
+        with connected(connection) as opened, reading(opened, settings) as cursor:
             return asked(cursor, sql, values)
     except psycopg.Error as error:
         problem = next(iter(str(error).splitlines()), type(error).__name__)
@@ -206,7 +206,7 @@ def one_connection(connection: Any) -> Iterator[Any]:
 @contextmanager
 def one_state(connection: Any) -> Iterator[None]:
     """One state of the data for everything read from a connection in the block."""
-    with connected(connection) as found, reading(found, READ_ONLY):
+    with connected(connection) as opened, reading(opened, READ_ONLY):
         yield
 
 

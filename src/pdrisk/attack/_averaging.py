@@ -67,45 +67,45 @@ def averaging(
     >>> averaging("count", eps=0.5, answers=124, memory=True)["likelihood"].verdict
     'reached'
     """
-    own = mechanism_of(
+    calibrated = mechanism_of(
         asked, eps=eps, bounds=bounds, mechanism=mechanism, step=step, interval=False, n_at_least=None
     )  # fmt: skip
     times, size = checked_number("answers", answers), checked_number("trials", trials, least=100)
     once = checked_flag("memory", memory)
     if 2 * size * times > MOST_DRAWS:
         raise ParameterError(f"answers times trials is {size * times:,}: at most {MOST_DRAWS // 2:,} can be simulated.")
-    is_bounded = bool(np.isfinite(own.statistic.value_range(own.universe)).all())
+    is_bounded = bool(np.isfinite(calibrated.statistic.value_range(calibrated.universe)).all())
     if records is None:
-        worlds = worst_pair(own, alone=is_bounded)  # few are cut at 0 where answers are unbounded
+        worlds = worst_pair(calibrated, alone=is_bounded)  # few are cut at 0 where answers are unbounded
     else:
         check_curator(None, "attack.averaging()")
-        held = present(records_of(own, records))
+        held = present(records_of(calibrated, records))
         worlds = [held[:-1], held]
-    summary = summary_of(own, worlds)
-    exact = own.statistic.value(summary, own.universe).astype(np.float64)
-    drawn = draws_of(own, summary, size * (1 if once else times))
-    values = own.value(drawn).astype(np.float64).reshape(2, size, -1)
-    claimed = own.success if once else float(posterior(min(float(own.eps) * times, 700.0)))
+    summary = summary_of(calibrated, worlds)
+    exact = calibrated.statistic.value(summary, calibrated.universe).astype(np.float64)
+    drawn = draws_of(calibrated, summary, size * (1 if once else times))
+    values = calibrated.value(drawn).astype(np.float64).reshape(2, size, -1)
+    claimed = calibrated.success if once else float(posterior(min(float(calibrated.eps) * times, 700.0)))
     question = f"is this person in the data, after {times:,} {'times the same answer' if once else 'answers'}?"
     truth = np.array([[False], [True]])
-    found = []
+    attacks = []
     for name, estimate in (("mean", values.mean(axis=2)), ("median", np.median(values, axis=2))):
         off = np.abs(estimate - exact[:, np.newaxis])
         evidence = (estimate - exact.mean()) * np.sign(exact[1] - exact[0])
         near = float((off < abs(exact[1] - exact[0]) / 2).mean())
-        found.append((name, evidence, {"nearer than half": near}))
+        attacks.append((name, evidence, {"nearer than half": near}))
     try:
-        likely = log_likelihoods(own, summary, drawn)
+        likely = log_likelihoods(calibrated, summary, drawn)
     except Unknown:
         pass
     else:
-        found.append(("likelihood", (likely[1] - likely[0]).reshape(2, size, -1).sum(axis=2), {}))
+        attacks.append(("likelihood", (likely[1] - likely[0]).reshape(2, size, -1).sum(axis=2), {}))
     return Outcomes(
         of_guesses(
             name, question, int((_decided(evidence) == truth).sum()), 2 * size, claimed=claimed, chance=0.5,
-            level=level, details=details | {"mechanism": own.name},
+            level=level, details=details | {"mechanism": calibrated.name},
         )
-        for name, evidence, details in found
+        for name, evidence, details in attacks
     )  # fmt: skip
 
 

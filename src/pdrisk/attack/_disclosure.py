@@ -66,26 +66,26 @@ def attribute_disclosure(
     check_curator(None, "attack.attribute_disclosure()")
     codes, values, table = _counts(frame, on, secret)
     rows = np.arange(len(codes))
-    own = table[codes].astype(np.float64)
-    own[rows, values] -= 1
-    alone = own.sum(axis=1) == 0
+    others = table[codes].astype(np.float64)
+    others[rows, values] -= 1
+    alone = others.sum(axis=1) == 0
     frequent = int(np.argmax(table.sum(axis=0)))
-    without = np.where(alone, frequent, _likeliest(own))
+    without = np.where(alone, frequent, _likeliest(others))
     chance = float((without == values).mean())
     sure = float(((table > 0).sum(axis=1) == 1)[codes].mean())
     loss = epsilon(eps)
     guesses = {"exact": (_likeliest(table), {"sure": sure}), "noisy": (_likeliest(noisy_counts(table, loss)), {})}
     question = f"what is the {secret} of somebody whose class is known?"
-    found: list[Outcome] = []
+    outcomes: list[Outcome] = []
     for name, (best, details) in guesses.items():
         right = int((best[codes] == values).sum())
-        found.append(
+        outcomes.append(
             of_guesses(
                 name, question, right, len(codes), claimed=None, chance=chance, level=level,
                 details=details | {"classes": len(table)},
             )
         )  # fmt: skip
-    return Outcomes(found)
+    return Outcomes(outcomes)
 
 
 @own_errors
@@ -145,15 +145,15 @@ def intersection(
     truth = held["first"]
     shares["both"], smallest["both"] = shares["first"] * shares["second"], min(smallest.values())
     chance = float(np.bincount(truth).max() / len(truth))
-    found: list[Outcome] = []
+    outcomes: list[Outcome] = []
     for name, share in shares.items():
         details = {"k": smallest[name], "sure": float(((share > 0).sum(axis=1) == 1).mean())}
         right = int((_likeliest(share) == truth).sum())
         question = f"what is the {secret} of somebody in both tables?"
-        found.append(
+        outcomes.append(
             of_guesses(name, question, right, len(truth), claimed=None, chance=chance, level=level, details=details)
         )
-    return Outcomes(found)
+    return Outcomes(outcomes)
 
 
 def _counts(frame: pd.DataFrame, on: Any, secret: Hashable, known: Any = None) -> tuple[IntArray, IntArray, IntArray]:

@@ -89,19 +89,19 @@ def two_worlds(
     >>> outcome.verdict, round(outcome.claimed, 4), 0.67 < outcome.achieved < 0.73
     ('reached', 0.6967, True)
     """
-    own = mechanism_of(
+    calibrated = mechanism_of(
         asked, eps=eps, bounds=bounds, mechanism=mechanism, step=step, interval=interval, n_at_least=n_at_least
     )
     size = checked_number("draws", draws, least=100)
     if records is None:
         if person is not None:
             raise ParameterError("person= is a position in records=: pass both.")
-        worlds = worst_pair(own, alone=True)
+        worlds = worst_pair(calibrated, alone=True)
     else:
         check_curator(None, "attack.two_worlds()")
-        worlds = _pair_of(own, records_of(own, records), person)
-    summary = summary_of(own, worlds)
-    return _told_apart(own, summary, size, level)
+        worlds = _pair_of(calibrated, records_of(calibrated, records), person)
+    summary = summary_of(calibrated, worlds)
+    return _told_apart(calibrated, summary, size, level)
 
 
 def _told_apart(mechanism: Mechanism, summary: Summary, draws: int, level: float) -> Outcome:
@@ -151,17 +151,17 @@ def worst_pair(mechanism: Mechanism, *, alone: bool) -> list[FloatArray]:
     pairs = _candidates(mechanism, alone=alone)
     summary = summary_of(mechanism, [world for pair in pairs for world in pair])
     drawn = draws_of(mechanism, summary, PILOT)
-    found = []
+    successes = []
     for at in range(len(pairs)):
-        own = drawn[..., 2 * at * PILOT : 2 * (at + 1) * PILOT]
+        pair_draws = drawn[..., 2 * at * PILOT : 2 * (at + 1) * PILOT]
         pair = summary_of(mechanism, pairs[at])
         try:
-            odds = _log_odds(mechanism, pair, own)
+            odds = _log_odds(mechanism, pair, pair_draws)
         except Unknown:
-            found.append(_by_example(own, PILOT)[0] / PILOT)
+            successes.append(_by_example(pair_draws, PILOT)[0] / PILOT)
         else:
-            found.append(float(belief(np.abs(odds), 0.5).mean()))
-    return pairs[int(np.argmax(found))]
+            successes.append(float(belief(np.abs(odds), 0.5).mean()))
+    return pairs[int(np.argmax(successes))]
 
 
 def _candidates(mechanism: Mechanism, *, alone: bool) -> list[list[FloatArray]]:
@@ -206,7 +206,7 @@ def _pair_of(mechanism: Mechanism, records: FloatArray, person: int | None) -> l
     if person not in known:
         raise ParameterError("that person's record is missing: the answer is not about them.")
     if mechanism.statistic.replaces:
-        end = max((mechanism.universe.lo, mechanism.universe.hi), key=lambda each: abs(each - records[person]))
+        end = max((mechanism.universe.lo, mechanism.universe.hi), key=lambda bound: abs(bound - records[person]))
         other = records.copy()
         other[person] = end
         return [other, records]
@@ -260,23 +260,23 @@ def many_worlds(
     >>> outcome.claimed, outcome.details["highest belief"]      # a count does not tell them apart
     (0.25, 0.25)
     """
-    own = mechanism_of(
+    calibrated = mechanism_of(
         asked, eps=eps, bounds=bounds, mechanism=mechanism, step=step, interval=interval, n_at_least=n_at_least
     )
     check_curator(None, "attack.many_worlds()")
-    size, held = checked_number("draws", draws, least=10), present(records_of(own, records))
-    if own.statistic.replaces:
+    size, held = checked_number("draws", draws, least=10), present(records_of(calibrated, records))
+    if calibrated.statistic.replaces:
         raise ParameterError("the number of records is public, so nobody is missing: attack this answer by two_worlds.")
     if not 2 <= len(held) <= MOST_WORLDS:
         raise ParameterError(f"many_worlds is about 2 to {MOST_WORLDS:,} records, not {len(held):,}.")
     n = len(held)
-    summary = summary_of(own, [np.delete(held, at, axis=0) for at in range(n)])
-    drawn = draws_of(own, summary, size)
+    summary = summary_of(calibrated, [np.delete(held, at, axis=0) for at in range(n)])
+    drawn = draws_of(calibrated, summary, size)
     try:
-        likely = log_likelihoods(own, summary, drawn)
+        likely = log_likelihoods(calibrated, summary, drawn)
     except Unknown:
         raise ParameterError(
-            f"the likelihood of {own.name} is not known in closed form: attack this answer by two_worlds."
+            f"the likelihood of {calibrated.name} is not known in closed form: attack this answer by two_worlds."
         ) from None
     held_beliefs = np.exp(likely - likely.max(axis=0))
     held_beliefs /= held_beliefs.sum(axis=0)
@@ -284,8 +284,8 @@ def many_worlds(
     tied = held_beliefs >= best - ROUNDING
     guess = np.argmax(tied * np.random.default_rng().random(tied.shape), axis=0)
     right = int((guess == np.repeat(np.arange(n), size)).sum())
-    claimed = float(belief(own.loss_between_worlds(summary_of(own, [held]))[0], 1 / n))
-    details = {"highest belief": float(best.max()), "mean belief": float(best.mean()), "mechanism": own.name}
+    claimed = float(belief(calibrated.loss_between_worlds(summary_of(calibrated, [held]))[0], 1 / n))
+    details = {"highest belief": float(best.max()), "mean belief": float(best.mean()), "mechanism": calibrated.name}
     return of_guesses(
         "many worlds", f"who of these {n} people is missing?", right, n * size, claimed=claimed, chance=1 / n,
         level=level, details=details,

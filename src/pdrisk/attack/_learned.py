@@ -50,11 +50,11 @@ def learned_event(first: Any, second: Any, *, by_ratio: bool) -> Event:
     both = _columns(first), _columns(second)
     tried: list[tuple[float, int, Event]] = []
     for weights in _directions(*both):
-        one, other = (np.sort(each @ weights) for each in both)
+        one, other = (np.sort(answers @ weights) for answers in both)
         for low, high in _intervals(np.concatenate([one, other])):
             shares = [
-                (np.searchsorted(each, high, "right") - np.searchsorted(each, low, "left")) / len(each)
-                for each in (one, other)
+                (np.searchsorted(sums, high, "right") - np.searchsorted(sums, low, "left")) / len(sums)
+                for sums in (one, other)
             ]
             for of_first in (True, False):
                 likely, rare = shares if of_first else shares[::-1]
@@ -66,21 +66,23 @@ def learned_event(first: Any, second: Any, *, by_ratio: bool) -> Event:
 
 def _columns(answers: Any) -> FloatArray:
     """Numbers, 0 where one is not finite; and for each which of NaN and the infinities it is, if one of them."""
-    found = np.asarray(answers, dtype=np.float64)
-    found = found.reshape(len(found), -1)
-    odd = np.isnan(found) * 1.0 + (found == np.inf) * 2.0 + (found == -np.inf) * 3.0
-    return np.concatenate([np.where(odd == 0, found, 0.0), odd], axis=1)
+    numbers = np.asarray(answers, dtype=np.float64)
+    numbers = numbers.reshape(len(numbers), -1)
+    odd = np.isnan(numbers) * 1.0 + (numbers == np.inf) * 2.0 + (numbers == -np.inf) * 3.0
+    return np.concatenate([np.where(odd == 0, numbers, 0.0), odd], axis=1)
 
 
 def _directions(first: FloatArray, second: FloatArray) -> list[FloatArray]:
     """Each number that varies alone, and the sum of all that tells most if all are normal variables (Fisher 1936)."""
     numbers = first.shape[1]
     tells = np.ptp(np.concatenate([first, second]), axis=0) > 0
-    found = [each for each, own in zip(np.eye(numbers), tells, strict=True) if own] or [np.eye(numbers)[0]]
-    if len(found) > 1:
+    directions = [direction for direction, varies in zip(np.eye(numbers), tells, strict=True) if varies] or [
+        np.eye(numbers)[0]
+    ]
+    if len(directions) > 1:
         spread = np.cov(np.concatenate([first - first.mean(axis=0), second - second.mean(axis=0)]).T)
-        found.append(np.linalg.pinv(spread) @ (second.mean(axis=0) - first.mean(axis=0)))
-    return found
+        directions.append(np.linalg.pinv(spread) @ (second.mean(axis=0) - first.mean(axis=0)))
+    return directions
 
 
 def _intervals(values: FloatArray) -> list[tuple[FloatArray, FloatArray]]:

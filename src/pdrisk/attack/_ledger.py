@@ -115,14 +115,14 @@ def ledger(
     if records is not None:
         of.check_curator("attack.ledger()")
         data = _Data.of(records, person)
-    found: Counter[_Release] = Counter()
+    counts: Counter[_Release] = Counter()
     left_out = 0
     for body in _paid(of, with_failed=data is None):
         releases = list(_releases(body, data is not None))
-        found.update(each for each in releases if each is not None)
-        left_out += sum(each is None for each in releases)
+        counts.update(draw for draw in releases if draw is not None)
+        left_out += sum(draw is None for draw in releases)
     odds, answers, eps = np.zeros((2, size)), 0, Fraction(0)
-    for release, times in found.items():
+    for release, times in counts.items():
         try:
             odds += _log_odds(release, times, size, _worst(release) if data is None else data.worlds(release))
         except (Unknown, ParameterError, KeyError, TypeError, ValueError):  # as of data that lack a column
@@ -190,13 +190,13 @@ def _releases(body: Mapping[str, Any], of_data: bool) -> Iterator[_Release | Non
 
 def _unit(asked: Mapping[str, Any]) -> Unit:
     """The unit of a question, as it was judged."""
-    said, keys = asked.get("unit"), asked.get("keys")
-    if said is None or said == "row":
+    unit, keys = asked.get("unit"), asked.get("keys")
+    if unit is None or unit == "row":
         return Unit()
-    rows = listed = said.get("rows", 1)
+    rows = listed = unit.get("rows", 1)
     if isinstance(keys, Mapping | list):
         listed = max(keys["count"] if isinstance(keys, Mapping) else len(keys), 1)
-    return Unit(("person",), None, rows, said.get("groups", min(rows, listed)), overall="groups" not in said)
+    return Unit(("person",), None, rows, unit.get("groups", min(rows, listed)), overall="groups" not in unit)
 
 
 def _division(unit: Unit, statistic: Statistic, name: str) -> tuple[int, int]:
@@ -220,8 +220,8 @@ def _release(members: list[Mapping[str, Any]], unit: Unit, about: Mapping[str, A
     weight = unit.weight_of(mechanism.statistic, name, share)
     if weight != 1:
         mechanism = _mechanism(labels, share / weight, lead["bounds"], name, lead)
-    said = {name: lead[name] for name in ("column", "filter", "condition", "other") if name in lead}
-    text = json.dumps({} if about is None else {**about, **said})
+    line_parts = {name: lead[name] for name in ("column", "filter", "condition", "other") if name in lead}
+    text = json.dumps({} if about is None else {**about, **line_parts})
     rows, groups = _division(unit, mechanism.statistic, name)
     if about is not None and unit.overall:  # of data the rows of one group are known
         rows, groups = unit.rows, 1
@@ -256,12 +256,12 @@ def _worst(release: _Release) -> list[FloatArray]:
 
 def _log_odds(release: _Release, times: int, size: int, worlds: list[FloatArray]) -> FloatArray:
     """How much likelier so many answers of a kind are with the person, in sum, shape (2, trials)."""
-    own, total = release.mechanism, np.zeros((2, size))
+    mechanism, total = release.mechanism, np.zeros((2, size))
     if len(worlds[0]) == len(worlds[1]):
         return total  # the answer is not about the person
-    summary = summary_of(own, worlds)
+    summary = summary_of(mechanism, worlds)
     for _ in range(times * release.groups):
-        likely = log_likelihoods(own, summary, draws_of(own, summary, size))
+        likely = log_likelihoods(mechanism, summary, draws_of(mechanism, summary, size))
         total += (likely[1] - likely[0]).reshape(2, size)
     return total
 
@@ -293,10 +293,10 @@ class _Data:
         rows = np.ones(len(frame), dtype=bool) if "where" not in about else selected(frame, about["where"])
         for name in about.get("by", ()):
             rows &= (frame[name] == frame[name].iloc[self.at]).to_numpy()
-        own = np.arange(len(frame)) == self.at
+        person_rows = np.arange(len(frame)) == self.at
         if unit != "row":
             for name in about.get("person", ()):
-                own = (frame[name] == frame[name].iloc[self.at]).to_numpy()
+                person_rows = (frame[name] == frame[name].iloc[self.at]).to_numpy()
         column = about.get("column")
         if release.mechanism.statistic.bounded:
             values = frame[column].to_numpy(dtype=np.float64, na_value=np.nan)
@@ -304,5 +304,5 @@ class _Data:
             values = np.where(True if column is None else frame[column].notna().to_numpy(), 0.0, np.nan) * np.ones(
                 len(frame)
             )
-        others, of_person = present(values[rows & ~own]), present(values[rows & own])
+        others, of_person = present(values[rows & ~person_rows]), present(values[rows & person_rows])
         return [others, np.concatenate([others, of_person[: release.rows]])]

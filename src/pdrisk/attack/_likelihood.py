@@ -37,23 +37,23 @@ def log_likelihoods(mechanism: Mechanism, summary: Summary, drawn: Drawn) -> Flo
     rows = np.atleast_2d(drawn)
     if type(mechanism) is not TwoStage:
         return np.stack([_of_noise(mechanism, summary, at, rows, rows) for at in range(len(summary.n))])
-    found = np.empty((len(summary.n), rows.shape[-1]))
+    likelihoods = np.empty((len(summary.n), rows.shape[-1]))
     for centre in np.unique(rows[CENTRE]):  # by which the scale of the second stage is decided
-        own = rows[CENTRE] == centre
-        noisy = np.delete(rows[:, own], CENTRE, axis=0)
-        for world in range(len(found)):
-            found[world, own] = _of_noise(mechanism, summary, world, rows[:, own], noisy)
-    return found
+        same_centre = rows[CENTRE] == centre
+        noisy = np.delete(rows[:, same_centre], CENTRE, axis=0)
+        for world in range(len(likelihoods)):
+            likelihoods[world, same_centre] = _of_noise(mechanism, summary, world, rows[:, same_centre], noisy)
+    return likelihoods
 
 
 def _of_noise(mechanism: Mechanism, summary: Summary, world: int, drawn: Drawn, noisy: Drawn) -> FloatArray:
     """Log-probability of each draw in one world, shape (draws,); ``noisy`` are the rows of it that noise is in."""
-    own = summary.of_rows(np.full(drawn.shape[-1], world))
+    world_summary = summary.of_rows(np.full(drawn.shape[-1], world))
     if noisy.dtype.kind == "f":
-        unit = mechanism.draw(own, lambda exact, *_: np.ones_like(exact))
+        unit = mechanism.draw(world_summary, lambda exact, *_: np.ones_like(exact))
         noisy = np.rint(noisy / unit).astype(np.int64)
     source = _Replayed(noisy)
-    if not np.array_equal(np.atleast_2d(mechanism.draw(own, source, _no_bits)), drawn):
+    if not np.array_equal(np.atleast_2d(mechanism.draw(world_summary, source, _no_bits)), drawn):
         raise Unknown
     return source.likelihood
 
@@ -92,12 +92,12 @@ def log_shares(choice: Choice, cells: Cells, points: IntArray) -> FloatArray:
     items, weights = choice.losses(cells).items, choice.weights
     shares = weights.shares[choice.index(items)]
     own_places = choice.measure.before(points + 1) - choice.measure.before(points)
-    found = np.empty((len(items.n), len(points)))
+    logarithms = np.empty((len(items.n), len(points)))
     for group in range(len(items.n)):
-        own = slice(int(items.first[group]), int(items.first[group + 1]))
-        start, width, share = items.start[own], items.width[own], shares[own]
-        whole = float(share @ items.places[own])
+        span = slice(int(items.first[group]), int(items.first[group + 1]))
+        start, width, share = items.start[span], items.width[span], shares[span]
+        whole = float(share @ items.places[span])
         start, share = start[width > 0], share[width > 0]
         held = share[np.searchsorted(start, points, side="right") - 1] * own_places
-        found[group] = np.log(held) - np.log(whole)
-    return found
+        logarithms[group] = np.log(held) - np.log(whole)
+    return logarithms

@@ -75,7 +75,7 @@ def membership(
     yes = generator.binomial(n - 1, population)
     yes += np.where(member[:, np.newaxis], target, generator.random((size, many)) < population)
     half = (population * (1 - population)).sum(axis=1) / (2 * n)
-    found = []
+    outcomes = []
     for name, means, claimed in (
         ("exact", yes / n, None),
         ("noisy", _noisy_means(yes, n, share), float(posterior(float(share) * many))),
@@ -84,8 +84,10 @@ def membership(
         right = int(((evidence > half) == member).sum())
         question = f"is somebody among the {n:,} people whose {many:,} means were published?"
         details = {"published": "as they are" if claimed is None else f"two_sums, eps {float(share):.3g} each"}
-        found.append(of_guesses(name, question, right, size, claimed=claimed, chance=0.5, level=level, details=details))
-    return Outcomes(found)
+        outcomes.append(
+            of_guesses(name, question, right, size, claimed=claimed, chance=0.5, level=level, details=details)
+        )
+    return Outcomes(outcomes)
 
 
 def _noisy_means(yes: Any, n: int, eps: Any) -> Any:

@@ -128,17 +128,19 @@ class Outcomes(tuple[Outcome, ...]):
         """One outcome by its number or its name."""
         if not isinstance(which, str):
             return super().__getitem__(which)
-        found = [each for each in self if each.name == which]
-        if not found:
-            raise ParameterError(f"no outcome is named {which!r}; available: {', '.join(each.name for each in self)}.")
-        return found[0]
+        named = [outcome for outcome in self if outcome.name == which]
+        if not named:
+            raise ParameterError(
+                f"no outcome is named {which!r}; available: {', '.join(outcome.name for outcome in self)}."
+            )
+        return named[0]
 
     @property
     def table(self) -> pd.DataFrame:
         """Table with a row for each outcome: ``claimed achieved low high chance verdict``, indexed by name."""
         columns = ["claimed", "achieved", "low", "high", "chance", "verdict"]
-        rows = [[getattr(each, name) for name in columns] for each in self]
-        return pd.DataFrame(rows, columns=columns, index=pd.Index([each.name for each in self], name="published"))
+        rows = [[getattr(outcome, name) for name in columns] for outcome in self]
+        return pd.DataFrame(rows, columns=columns, index=pd.Index([outcome.name for outcome in self], name="published"))
 
     def picture(self) -> Figure:
         """Picture of all claims and achievements, one below the other; needs matplotlib.
@@ -148,19 +150,19 @@ class Outcomes(tuple[Outcome, ...]):
         title = _title(self[0].question)
         figure = canvas(0.95 + 0.3 * len(self) + LINE * len(title), "\n".join(title))
         axes = styled(figure.subplots())
-        for at, each in enumerate(self):
-            _draw(axes, each, at)
-        axes.set_yticks(range(len(self)), [legible(each.name) for each in self], fontsize=SIZE)
+        for at, outcome in enumerate(self):
+            _draw(axes, outcome, at)
+        axes.set_yticks(range(len(self)), [legible(listed.name) for listed in self], fontsize=SIZE)
         axes.invert_yaxis()
         return _finished(axes, self)
 
     def picture_text(self) -> str:
         """Picture as text, in signs and numbers, as `Outcome.picture_text`."""
         top = _top(self)
-        return "\n".join([self[0].question, *(f"{each.name}\n{_bar(each, top)}" for each in self)])
+        return "\n".join([self[0].question, *(f"{outcome.name}\n{_bar(outcome, top)}" for outcome in self)])
 
     def __repr__(self) -> str:
-        shown = self.table.assign(claimed=[_claim(each) for each in self])
+        shown = self.table.assign(claimed=[_claim(outcome) for outcome in self])
         lines = [self[0].question, shown.to_string(float_format="{:.4f}".format)]
         if "queries" in self[0].details:
             lines.append(f"queries: {self[0].details['queries']}")

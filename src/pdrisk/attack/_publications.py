@@ -70,14 +70,14 @@ class Isolating:
             "noisy": f"geometric noise, eps {float(loss):g} for each of {len(signs)} queries",
         }
         details = {"queries": self._written, "sizes": ", ".join(map(str, self.sizes))}
-        found: list[Outcome] = []
+        outcomes: list[Outcome] = []
         for name, (guess, claimed) in guesses.items():
             right = int((guess == secret).sum())
-            own = {"published": how[name]} | details
-            found.append(
-                of_guesses(name, question, right, trials, claimed=claimed, chance=0.5, level=level, details=own)
+            all_details = {"published": how[name]} | details
+            outcomes.append(
+                of_guesses(name, question, right, trials, claimed=claimed, chance=0.5, level=level, details=all_details)
             )
-        return Outcomes(found)
+        return Outcomes(outcomes)
 
     @property
     def _written(self) -> str:
@@ -100,15 +100,15 @@ def selected(frame: pd.DataFrame, condition: str) -> Any:
     check_table(frame)
     if not isinstance(condition, str):
         raise ColumnTypeError("a condition is a query string, or the name of a column of truth values.")
-    found: Any
+    truths: Any
     try:
-        found = frame[condition] if condition in frame.columns else frame.eval(condition)
+        truths = frame[condition] if condition in frame.columns else frame.eval(condition)
     except Exception as error:  # noqa: BLE001 - pandas' own, of any kind
         raise ParameterError(f"the condition {condition!r} cannot be read: {type(error).__name__}.") from None
-    if getattr(found, "dtype", None) != np.bool_ or len(found) != len(frame):
+    if getattr(truths, "dtype", None) != np.bool_ or len(truths) != len(frame):
         example = f"{condition} == 'yes'" if condition in frame.columns else "age > 40"
         raise ParameterError(
             f"the condition {condition!r} holds no truth values, yes or no of each row: compare it with something, as "
             f'"{example}".'
         )
-    return found.to_numpy()
+    return truths.to_numpy()

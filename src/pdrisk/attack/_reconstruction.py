@@ -82,7 +82,7 @@ def reconstruction(
         "rounded": f"to multiples of {to}",
         "noisy": f"geometric, eps {float(share):.3g} each",
     }
-    found = []
+    outcomes = []
     for name, (numbers, claimed) in published.items():
         # Least squares of the distances from 1/2: with fewer groups than people, somebody in none stays at 1/2.
         fitted = solve @ (numbers - groups.sum(axis=1, keepdims=True) / 2)
@@ -90,5 +90,7 @@ def reconstruction(
         right = int(hits[target, np.arange(size)].sum())
         details = {"published": how[name], "share of all": float(hits.mean())}
         question = f"what did somebody among {n:,} say, given the counts of {many:,} groups?"
-        found.append(of_guesses(name, question, right, size, claimed=claimed, chance=0.5, level=level, details=details))
-    return Outcomes(found)
+        outcomes.append(
+            of_guesses(name, question, right, size, claimed=claimed, chance=0.5, level=level, details=details)
+        )
+    return Outcomes(outcomes)

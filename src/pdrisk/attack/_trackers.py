@@ -84,7 +84,7 @@ def differencing(
             f"{int((second & ~first).sum())} the other way round, where it should be 1 and 0."
         )
     others = has & ~(first & ~second)
-    found = Isolating(
+    isolating = Isolating(
         (where, without),
         (1, -1),
         (int(first.sum()), int(second.sum())),
@@ -93,7 +93,7 @@ def differencing(
         len(frame),
     )
     question = f"{secret}: is it true of the one person that the filters differ by?"
-    return _of(found, question, eps=eps, least=least, base=base, trials=trials, level=level)
+    return _of(isolating, question, eps=eps, least=least, base=base, trials=trials, level=level)
 
 
 @own_errors
@@ -164,7 +164,7 @@ def tracker(
     few = checked_number("least", least)
     filters, signs = _individual(conditions, few) if kind == "individual" else _general(frame, conditions, both, few)
     others = has & ~both
-    found = Isolating(
+    isolating = Isolating(
         tuple(name for name, _ in filters),
         signs,
         tuple(int(rows.sum()) for _, rows in filters),
@@ -173,15 +173,17 @@ def tracker(
         len(frame),
     )
     question = f"{secret}: is it true of the one person with {' and '.join(name for name, _ in conditions)}?"
-    return _of(found, question, eps=eps, least=few, base=base, trials=trials, level=level)
+    return _of(isolating, question, eps=eps, least=few, base=base, trials=trials, level=level)
 
 
 Filter = tuple[str, Any]
 
 
-def _of(found: Isolating, question: str, *, eps: Any, least: int, base: int, trials: int, level: float) -> Outcomes:
+def _of(isolating: Isolating, question: str, *, eps: Any, least: int, base: int, trials: int, level: float) -> Outcomes:
     checked = {name: checked_number(name, value) for name, value in (("least", least), ("base", base))}
-    return found.outcomes(question, eps=eps, trials=checked_number("trials", trials, least=100), level=level, **checked)
+    return isolating.outcomes(
+        question, eps=eps, trials=checked_number("trials", trials, least=100), level=level, **checked
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -225,19 +227,19 @@ def _general(
     frame: pd.DataFrame, conditions: list[Filter], both: Any, least: int
 ) -> tuple[list[Filter], tuple[int, ...]]:
     """The value of a column that splits the table most evenly."""
-    found: list[tuple[int, str, Any]] = []
+    splits: list[tuple[int, str, Any]] = []
     for column in frame.columns:
         values = frame[column].value_counts()
         for value, times in values.head(MOST_VALUES).items():
-            found.append((min(int(times), len(frame) - int(times)), f"{column} == {_plain(value)!r}", (column, value)))
-    size, name, place = max(found, key=lambda each: each[0])
+            splits.append((min(int(times), len(frame) - int(times)), f"{column} == {_plain(value)!r}", (column, value)))
+    size, name, place = max(splits, key=lambda split: split[0])
     if size < 2 * least:
         raise ParameterError(
             f"there is no general tracker: no value of a column is that of {2 * least} records or more, and of all but "
             "as many."
         )
     rows = (frame[place[0]] == place[1]).to_numpy()
-    person = " and ".join(each for each, _ in conditions)
+    person = " and ".join(condition for condition, _ in conditions)
     filters = [
         (f"({person}) or {name}", both | rows),
         (f"({person}) or not {name}", both | ~rows),

@@ -47,7 +47,7 @@ def mechanism_of(
     """Mechanism of a release, or of a question as in ``agg`` that one release answers."""
     noisy = getattr(asked, "noisy", None)
     if noisy is not None:
-        if not all(each is None for each in (eps, bounds, step, n_at_least)):
+        if not all(option is None for option in (eps, bounds, step, n_at_least)):
             raise ParameterError(
                 "a release already says what was asked: leave eps=, bounds=, step= and n_at_least= out."
             )
@@ -60,11 +60,11 @@ def mechanism_of(
         answered_by(line, mechanism, whole=step is not None, joint=len(unread) > 1, interval=interval)
         for line in unread
     ]
-    found, releases = joined(lines, str(mechanism))
+    joined_lines, releases = joined(lines, str(mechanism))
     if max(releases):
         raise ParameterError("these statistics come from several releases: attack one of them at a time.")
-    lead = Query(found, (), releases=releases).leads[0]
-    calibrated = found[lead].calibrated(epsilon(eps))
+    lead = Query(joined_lines, (), releases=releases).leads[0]
+    calibrated = joined_lines[lead].calibrated(epsilon(eps))
     calibrated.check()
     return calibrated
 
@@ -72,18 +72,18 @@ def mechanism_of(
 def _of_two(asked: Any, bounds: Any) -> list[Line]:
     """Lines of statistics of two columns, weighted ones among them; none if others are asked for."""
     listed = asked if isinstance(asked, list) else [asked]
-    texts = [each for each in listed if isinstance(each, str)]
+    texts = [text for text in listed if isinstance(text, str)]
     if len(texts) == len(listed) == 1 and texts[0] in OF_TWO_COLUMNS:
         return [Line("x", statistic_of_two(texts[0]), _rectangle(bounds), "given", other="y")]
     if not texts or len(texts) < len(listed) or not all(text.startswith(WEIGHTED) for text in texts):
         return []
-    found = [(text, weighted(statistic(text.removeprefix(WEIGHTED)))) for text in texts]
-    if unknown := next((each for each, one in found if one is None), None):
+    named = [(text, weighted(statistic(text.removeprefix(WEIGHTED)))) for text in texts]
+    if unknown := next((text for text, one in named if one is None), None):
         raise ParameterError(f"there is no {shown(unknown)}: a variance has ddof=0 then, as in 'weighted var(ddof=0)'.")
     within = _rectangle(bounds)
     if within.other.lo != 0:
         raise ParameterError("weights lie between 0 and the largest one: pass bounds=[(lo, hi), (0, W)].")
-    return [Line("x", one, within, "given", other="y") for _, one in found if one is not None]
+    return [Line("x", one, within, "given", other="y") for _, one in named if one is not None]
 
 
 def _of_units(asked: Any, bounds: object) -> list[Line]:
@@ -103,13 +103,13 @@ def _of_one(asked: Any, bounds: object, n_at_least: object) -> list[Line]:
     """Lines of statistics of one column."""
     wanted = statistics(asked)
     if n_at_least is not None:
-        wanted = tuple(_with_number(each, n_at_least) for each in wanted)
+        wanted = tuple(_with_number(unnumbered, n_at_least) for unnumbered in wanted)
     declared, lines = None if bounds is None else universe(bounds), []
-    for each in wanted:
-        own = UNIT if isinstance(each, Proportion) else declared if each.bounded else None
-        if each.bounded and own is None:
-            raise ParameterError(f"{each.label} needs bounds=(lo, hi), the range that values can have.")
-        lines.append(Line("x", each, own, "given"))
+    for wanted_statistic in wanted:
+        within = UNIT if isinstance(wanted_statistic, Proportion) else declared if wanted_statistic.bounded else None
+        if wanted_statistic.bounded and within is None:
+            raise ParameterError(f"{wanted_statistic.label} needs bounds=(lo, hi), the range that values can have.")
+        lines.append(Line("x", wanted_statistic, within, "given"))
     return lines
 
 
@@ -120,28 +120,28 @@ def _with_number(statistic: Any, n_at_least: object) -> Any:
 
 
 def _rectangle(bounds: Any) -> Rectangle:
-    pairs = isinstance(bounds, list | tuple) and all(isinstance(each, list | tuple) for each in bounds)
+    pairs = isinstance(bounds, list | tuple) and all(isinstance(pair, list | tuple) for pair in bounds)
     if not pairs or len(bounds) != 2:
         raise ParameterError("a statistic of two columns needs bounds=[(lo, hi), (lo, hi)], one pair for each.")
-    first, second = (universe(each) for each in bounds)
+    first, second = (universe(pair) for pair in bounds)
     return Rectangle(first.lo, first.hi, Universe(second.lo, second.hi))
 
 
 def records_of(mechanism: Mechanism, records: Any) -> FloatArray:
     """Records as numbers, NaN where one is missing: shape (n,), of two columns (n, 2)."""
     pair = isinstance(mechanism.statistic, OfTwoColumns)
-    found: Any
+    numbers: Any
     try:
         if isinstance(records, pd.Series | pd.DataFrame):
-            found = records.to_numpy(dtype=np.float64, na_value=np.nan)
+            numbers = records.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
-            found = np.asarray(records, dtype=np.float64)
+            numbers = np.asarray(records, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        found = None
+        numbers = None
     shape = "pairs of numbers, one for each record" if pair else "one number for each record, such as a column"
-    if found is None or found.ndim != 1 + pair or (pair and found.shape[1] != 2):
+    if numbers is None or numbers.ndim != 1 + pair or (pair and numbers.shape[1] != 2):
         raise ColumnTypeError(f"records are {shape}.")
-    return found
+    return numbers
 
 
 def present(records: FloatArray) -> FloatArray:
@@ -158,7 +158,7 @@ def missing(records: FloatArray) -> NDArray[np.bool_]:
 def summary_of(mechanism: Mechanism, worlds: Sequence[ArrayLike]) -> Summary:
     """Summary of each of several worlds, given by their records."""
     held = [present(records_of(mechanism, world)) for world in worlds]
-    group = np.repeat(np.arange(len(held)), [len(each) for each in held])
+    group = np.repeat(np.arange(len(held)), [len(records) for records in held])
     stacked = np.concatenate(held)
     pair = isinstance(mechanism.statistic, OfTwoColumns)
     frame = pd.DataFrame({"g": group, "x": stacked[:, 0] if pair else stacked})
@@ -193,14 +193,16 @@ def _alone(summary: Summary, group: int) -> Summary:
     """Summary of one of the groups, with sums by size."""
     sums = summary.size_sums
     assert sums is not None
-    own = slice(sums.first[group], sums.first[group + 1])
-    alone = SizeSums(sums.bin[own], sums.n[own], sums.high[own], sums.low[own], np.array([0, own.stop - own.start]))
+    span = slice(sums.first[group], sums.first[group + 1])
+    alone = SizeSums(
+        sums.bin[span], sums.n[span], sums.high[span], sums.low[span], np.array([0, span.stop - span.start])
+    )
     return replace(_repeated(summary, np.array([group])), size_sums=alone)
 
 
 def _repeated(summary: Summary, rows: Any) -> Summary:
     """A summary of one group for each row, each a copy of one of these groups."""
-    cells, whole_cells = (_repeated_cells(each, rows) for each in (summary.cells, summary.whole_cells))
+    cells, whole_cells = (_repeated_cells(old_cells, rows) for old_cells in (summary.cells, summary.whole_cells))
     return replace(summary.of_rows(rows), cells=cells, whole_cells=whole_cells)
 
 

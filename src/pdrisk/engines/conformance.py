@@ -79,7 +79,7 @@ ASKED: Final[tuple[tuple[Statistic, str], ...]] = (
     *((Quantile(q, whole=whole), "exponential") for q in (0.0, 0.3, 0.5) for whole in (False, True)),
 )
 PAIRS: Final[tuple[tuple[Statistic, str], ...]] = (
-    *((each, "bernstein_products") for each in (Cov(), Slope(), Corr())),
+    *((statistic, "bernstein_products") for statistic in (Cov(), Slope(), Corr())),
     (WeightedMean(), "weighted_two_sums"),
     (WeightedVar(), "weighted_bernstein"),
     (WeightedMedian(), "weighted_exponential"),
@@ -147,12 +147,14 @@ def questions(universe: Universe, keys: Sequence[str] | None) -> Iterator[Query]
     lines = tuple(Line("x", statistic, universe, "given", mechanism=mechanism) for statistic, mechanism in ASKED)
     groups = None if keys is None else Groups(("g",), tuple((key,) for key in keys), "given")
     both = Rectangle(universe.lo, universe.hi, BESIDE)
-    pairs = tuple(Line("x", each, both, "given", mechanism=mechanism, other="y") for each, mechanism in PAIRS)
+    pairs = tuple(Line("x", statistic, both, "given", mechanism=mechanism, other="y") for statistic, mechanism in PAIRS)
     reads = ("x", "y") if groups is None else ("x", "y", "g")
     for asked in (*((line,) for line in lines), pairs, (*lines, *pairs[:1])):
         yield Query(asked, (), groups=groups, reads=reads)
     ordered = [line for line in lines if isinstance(line.statistic, Min | Max | Quantile)]
-    by_mechanism = (tuple(line for line in ordered if line.mechanism == each) for each in ("laplace", "exponential"))
+    by_mechanism = (
+        tuple(line for line in ordered if line.mechanism == mechanism) for mechanism in ("laplace", "exponential")
+    )
     for asked in (*((line,) for line in lines if line not in ordered), pairs, *by_mechanism):
         yield Query(asked, (SHARE,) * len(asked), groups=groups, reads=reads, has_facts=False)
 
@@ -173,7 +175,7 @@ def check(
         groups = {"all rows": [(value, other) for value, other, _ in rows]}
         if by_group:
             groups = {
-                f"group {key!r}": [(value, other) for value, other, own in rows if own == key] for key in table.keys
+                f"group {key!r}": [(value, other) for value, other, group in rows if group == key] for key in table.keys
             }
         for query in questions(universe, table.keys if by_group else None):
             reading = opened(table, query).read(query)
@@ -202,9 +204,9 @@ def check_group_sizes(opened: Opened, tables: Sequence[GroupedColumn] = TABLES) 
         for keys_from in ("private", "data")
     )
     for table in tables:
-        found = opened(table, private).group_sizes(private)
+        group_sizes = opened(table, private).group_sizes(private)
         wanted = sorted(Counter((key,) for key in table.groups if key is not None).items())
-        if (listed := list(zip(found.keys, found.n.tolist(), strict=True))) != wanted:
+        if (listed := list(zip(group_sizes.keys, group_sizes.n.tolist(), strict=True))) != wanted:
             raise AssertionError(f"{table.type}: the groups are {listed!r}, and should be {wanted!r}")
         sizes = opened(table, observed).read(observed).summaries[0].n.tolist()
         missing = table.groups.count(None)
@@ -219,35 +221,37 @@ def _wrong_pairs(
     pairs = [(float(x), float(y)) for x, y in rows if x is not None and y is not None]
     pairs = [(x, y) for x, y in pairs if not (math.isnan(x) or math.isnan(y))]
     columns = universe, BESIDE
-    inside = [tuple(min(max(z, own.lo), own.hi) for z, own in zip(pair, columns, strict=True)) for pair in pairs]
-    found: list[tuple[str, object, object]] = [("n", int(summary.n[group]), len(pairs))]
-    moved = sum(pair != own for pair, own in zip(pairs, inside, strict=True))
+    inside = [
+        tuple(min(max(z, column.lo), column.hi) for z, column in zip(pair, columns, strict=True)) for pair in pairs
+    ]
+    compared: list[tuple[str, object, object]] = [("n", int(summary.n[group]), len(pairs))]
+    moved = sum(pair != clamped for pair, clamped in zip(pairs, inside, strict=True))
     if summary.clamped is not None:
-        found.append(("clamped", int(summary.clamped[group]), moved))
-    for part, own, at in ((summary, universe, 0), (summary.other, BESIDE, 1)):
+        compared.append(("clamped", int(summary.clamped[group]), moved))
+    for part, bounds, at in ((summary, universe, 0), (summary.other, BESIDE, 1)):
         if part is None or part.lowest is None or part.highest is None:
             yield "the ends of a column are missing"
             continue
         ends = float(part.lowest[0, group]), float(part.highest[0, group])
         records = [pair[at] for pair in inside]
-        found.append(("ends", ends, (min(records, default=own.hi), max(records, default=own.lo))))
+        compared.append(("ends", ends, (min(records, default=bounds.hi), max(records, default=bounds.lo))))
     if needs.cells and summary.cells is not None:
         weights = Counter[int]()
         for x, y in inside:
             weights[point(x, universe, whole=False)] += weight_steps(place(y, BESIDE))
         first, end = summary.cells.first[group : group + 2].tolist()
-        at, steps = (each[first:end].tolist() for each in (summary.cells.point, summary.cells.count))
-        found.append(("weights at points", dict(zip(at, steps, strict=True)), dict(+weights)))
+        at, steps = (numbers[first:end].tolist() for numbers in (summary.cells.point, summary.cells.count))
+        compared.append(("weights at points", dict(zip(at, steps, strict=True)), dict(+weights)))
     for degrees in needs.products:
         if degrees not in summary.products:
             yield f"products {degrees} are missing"
             continue
         sums = [0] * ((degrees[0] + 1) * (degrees[1] + 1))
         for pair in inside:
-            k, l = (place(z, own) for z, own in zip(pair, columns, strict=True))  # noqa: E741
+            k, l = (place(z, column) for z, column in zip(pair, columns, strict=True))  # noqa: E741
             sums = [before + more for before, more in zip(sums, products(k, l, degrees), strict=True)]
-        found.append((f"products {degrees}", summary.products[degrees][:, group].tolist(), sums))
-    yield from (f"{name} is {has!r}, and should be {wanted!r}" for name, has, wanted in found if has != wanted)
+        compared.append((f"products {degrees}", summary.products[degrees][:, group].tolist(), sums))
+    yield from (f"{name} is {has!r}, and should be {wanted!r}" for name, has, wanted in compared if has != wanted)
 
 
 def _around(ranks: Ranks, n: int) -> range:
@@ -269,14 +273,14 @@ def _wrong_sizes(summary: Summary, group: int, records: Sequence[float], univers
     for x in records:
         place = math.floor((x - universe.lo) * (2.0**50 / universe.width) + 0.5)  # the one rule, in float64
         if place < points.middle:
-            own = sum(each <= place for each in below)
+            bin_number = sum(limit <= place for limit in below)
         else:
-            own = len(below) + 1 + sum(each < place for each in above)
-        before = wanted.get(own, [0, 0, 0])
-        wanted[own] = [before[0] + 1, before[1] + place // 2**25, before[2] + place % 2**25]
+            bin_number = len(below) + 1 + sum(limit < place for limit in above)
+        before = wanted.get(bin_number, [0, 0, 0])
+        wanted[bin_number] = [before[0] + 1, before[1] + place // 2**25, before[2] + place % 2**25]
     part = slice(sums.first[group], sums.first[group + 1])
-    found = zip(sums.bin[part].tolist(), sums.n[part], sums.high[part], sums.low[part], strict=True)
-    listed = [(own, [int(each) for each in parts]) for own, *parts in found]
+    bins = zip(sums.bin[part].tolist(), sums.n[part], sums.high[part], sums.low[part], strict=True)
+    listed = [(number, [int(amount) for amount in parts]) for number, *parts in bins]
     if listed != sorted(wanted.items()):
         yield f"size_sums are {listed!r}, and should be {sorted(wanted.items())!r}"
 
@@ -289,13 +293,13 @@ def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Univ
     exact, n = [Fraction(x) for x in records], len(records)
     size = Fraction(universe.magnitude)
 
-    def differs(name: str, found: object, wanted: object) -> Iterator[str]:
-        if found != wanted:
-            yield f"{name} is {found!r}, and should be {wanted!r}"
+    def differs(name: str, read: object, wanted: object) -> Iterator[str]:
+        if read != wanted:
+            yield f"{name} is {read!r}, and should be {wanted!r}"
 
-    def far(name: str, found: float, wanted: Fraction, slack: Fraction) -> Iterator[str]:
-        if abs(Fraction(float(found)) - wanted) > slack:
-            yield f"{name} is {found!r}, too far from {float(wanted)!r}"
+    def far(name: str, read: float, wanted: Fraction, slack: Fraction) -> Iterator[str]:
+        if abs(Fraction(float(read)) - wanted) > slack:
+            yield f"{name} is {read!r}, too far from {float(wanted)!r}"
 
     yield from differs("n", int(summary.n[group]), n)
     for part in ("total", "steps", "squares", "places", "place_squares", "whole", "cells", "whole_cells"):
@@ -315,10 +319,10 @@ def _wrong(summary: Summary, group: int, values: Sequence[Value], universe: Univ
         yield from _wrong_sizes(summary, group, records, universe)
     if needs.whole and summary.whole is not None:
         yield from differs("whole", int(summary.whole[group]), sum(math.floor(x + 0.5) for x in records))
-    for name, found in (("cells", summary.cells), ("whole_cells", summary.whole_cells)):
-        if getattr(needs, name) and found is not None:
-            own = slice(found.first[group], found.first[group + 1])
-            cells = np.repeat(found.point[own], found.count[own]).tolist()
+    for name, at_points in (("cells", summary.cells), ("whole_cells", summary.whole_cells)):
+        if getattr(needs, name) and at_points is not None:
+            span = slice(at_points.first[group], at_points.first[group + 1])
+            cells = np.repeat(at_points.point[span], at_points.count[span]).tolist()
             points = [point(x, universe, whole=name == "whole_cells") for x in records]
             if needs.ranks and len(cells) == n:  # the other records lie anywhere on their side of these
                 told_apart = set().union(*(_around(rank, n) for rank in needs.ranks))

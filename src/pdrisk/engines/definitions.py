@@ -21,10 +21,10 @@ def products(k: int, l: int, degrees: tuple[int, int]) -> list[int]:  # noqa: E7
     """The parts of one record: k is divided, then each part like l; a weight l is divided itself, like k."""
 
     def divided(whole: int, parts: Sequence[Fraction]) -> list[int]:
-        own = [math.floor(whole * part) for part in parts]
+        pieces = [math.floor(whole * part) for part in parts]
         left = 0 if len(parts) == 2 else 1
-        own[left] += whole - sum(own)
-        return own
+        pieces[left] += whole - sum(pieces)
+        return pieces
 
     def shares(place: int, degree: int) -> list[int]:
         w = Fraction(place, PLACES)

@@ -171,15 +171,15 @@ def _summaries_with(known: FloatArray, added: FloatArray, universe: Universe, wi
 
     def ranks(start: int, wanted: int) -> FloatArray:
         """The order statistics from rank ``start`` (counted from 1) on, shape (wanted, m)."""
-        found = padded[start + 3 : start + 4 + wanted, None]
-        return np.minimum(np.maximum(added, found[:-1]), found[1:])  # pushes what is above it one rank up
+        ordered = padded[start + 3 : start + 4 + wanted, None]
+        return np.minimum(np.maximum(added, ordered[:-1]), ordered[1:])  # pushes what is above it one rank up
 
-    each = np.full(m, n, dtype=np.int64)
+    counts = np.full(m, n, dtype=np.int64)
     return Summary(
-        n=each,
+        n=counts,
         total=total + added,
         lowest=ranks(1, 2),
         highest=ranks(n - 1, 2)[::-1],
         squares=squares,
-        windows={q: ranks(int(window_start(each[:1], q)[0]), 4) for q in windows},
+        windows={q: ranks(int(window_start(counts[:1], q)[0]), 4) for q in windows},
     )

@@ -54,12 +54,12 @@ WEIGHTED_SAMPLE = (
 )
 
 
-def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
+def _sections(exposure: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
     """Title, paragraphs and table of each section, the same for every form."""
-    largest = _largest(found)
+    largest = _largest(exposure)
     at = f"at eps = {shown(largest)}"
-    weighing = found.weighing
-    is_paper = found.mechanism == "laplace" or weighing is not None  # or there is no noise of the paper to compare
+    weighing = exposure.weighing
+    is_paper = exposure.mechanism == "laplace" or weighing is not None  # or there is no noise of the paper to compare
     noise = ["noise95"] if is_paper else ["noise95", "laplace95"]
     auto = AUTO if weighing is None else WEIGHTED
     everybody = "One person moves" if weighing is None else "Somebody with the weight W moves"
@@ -68,9 +68,11 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
             f"{ANSWERS}, {at}",
             [
                 *([] if weighing is None else [_weighed(weighing, largest)]),
-                auto if found.mechanism == "auto" else f"Noise and risks are those of mechanism={found.mechanism!r}.",
+                auto
+                if exposure.mechanism == "auto"
+                else f"Noise and risks are those of mechanism={exposure.mechanism!r}.",
                 *([] if is_paper else [f"{PAPER}."]),
-                f"{found.rows:,} records, each taken for one person. LS / GS is how far one person could move this "
+                f"{exposure.rows:,} records, each taken for one person. LS / GS is how far one person could move this "
                 "very answer, against how far one could in any data: of Laplace noise, the share of eps that the most "
                 "exposed person bears.",
                 "Two worlds is how sure somebody who knows everybody else can become, from a coin's 0.5, that this "
@@ -80,27 +82,29 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
                 "data, and the only one of these that may be published.",
                 f"{everybody} a count or a sum by all of GS in any data: they are always at the worst case.",
             ],
-            _top(found.answers, largest, ["column", "statistic", "n", "exposure", *RISK, *noise]),
+            _top(exposure.answers, largest, ["column", "statistic", "n", "exposure", *RISK, *noise]),
         )
     ]
-    if found.groups is not None:
-        said = ["The same within groups. A record is in one group at most, so the answers of one table cost eps once."]
-        empty = found.groups.loc[found.groups["n"] == 0, ["column", "group"]].drop_duplicates()
+    if exposure.groups is not None:
+        paragraphs = [
+            "The same within groups. A record is in one group at most, so the answers of one table cost eps once."
+        ]
+        empty = exposure.groups.loc[exposure.groups["n"] == 0, ["column", "group"]].drop_duplicates()
         if len(empty):
             several = empty.groupby("column", sort=False).size()
             numbers = ", ".join(f"{number:,} for {column}" for column, number in several.items())
-            said.append(f"Groups that hold no value, so nobody is exposed there, are left out: {numbers}.")
-        some = found.groups[found.groups["n"] > 0]
+            paragraphs.append(f"Groups that hold no value, so nobody is exposed there, are left out: {numbers}.")
+        some = exposure.groups[exposure.groups["n"] > 0]
         columns = ["column", "statistic", "group", "n", "exposure", *RISK, *noise]
-        sections.append((f"{GROUPS}, {at}", said, _top(some, largest, columns)))
-    taken = _own_bounds(found)
-    said = ["A column with few people near an end of its bounds, or with wide gaps, exposes whoever is there."]
+        sections.append((f"{GROUPS}, {at}", paragraphs, _top(some, largest, columns)))
+    taken = _own_bounds(exposure)
+    paragraphs = ["A column with few people near an end of its bounds, or with wide gaps, exposes whoever is there."]
     if taken:
-        said.append(
+        paragraphs.append(
             f"No bounds are declared for {', '.join(taken)}: the data's own were taken, as in the SOEP paper. That is "
             "fit for looking, not for a release, whose bounds must be known without the data."
         )
-    sections.append((COLUMNS, said, found.columns.reset_index()))
+    sections.append((COLUMNS, paragraphs, exposure.columns.reset_index()))
     sections.append(
         (
             NOISE,
@@ -113,7 +117,7 @@ def _sections(found: Exposure) -> list[tuple[str, list[str], pd.DataFrame]]:
                 SAMPLE if weighing is None else WEIGHTED_SAMPLE,
                 "Losses add: of two answers with this eps, the worst case is that of twice the eps.",
             ],
-            _bought(found.recommendation, found.units, with_paper=not is_paper),
+            _bought(exposure.recommendation, exposure.units, with_paper=not is_paper),
         )
     )
     return sections
@@ -123,44 +127,44 @@ def _weighed(weighing: Weighing, eps: float) -> str:
     """Weights of the records, what trimming does to them, and the risks that they mean."""
     stored, counted, largest = weighing.values, weighing.counted, weighing.largest
     known = stored[~np.isnan(stored)]
-    said = (
+    sentences = (
         f"Every record counts with its weight, {weighing.column}; the least and the largest value, of which everybody "
         f"counts alike, are those of all records. Weights above W = {shown(largest)} are trimmed at it: "
         f"{int((known > largest).sum()):,} of {len(known):,}."
     )
     if untrimmed := float(np.maximum(known[np.isfinite(known)], 0.0).sum()):
-        said += f" All together are {shown(100 * max(1 - float(counted.sum()) / untrimmed, 0.0))} % less by that."
+        sentences += f" All together are {shown(100 * max(1 - float(counted.sum()) / untrimmed, 0.0))} % less by that."
     if missing := len(stored) - len(known):
-        said += f" Without a weight are {missing:,} records, which are left out."
+        sentences += f" Without a weight are {missing:,} records, which are left out."
     if negative := int((known < 0).sum()):
-        said += f" Below 0 are {negative:,} weights, which count as 0: see whether they are codes of missing ones."
+        sentences += f" Below 0 are {negative:,} weights, which count as 0: see whether they are codes of missing ones."
     if not counted.any():
-        return f"{said} No weight is above 0: answers are the middle of their bounds, or 0, and noise."
+        return f"{sentences} No weight is above 0: answers are the middle of their bounds, or 0, and noise."
     middle = float(np.median(counted))
-    half, most = (probability(float(posterior(eps * each / largest))) for each in (middle, float(counted.max())))
+    half, most = (probability(float(posterior(eps * weight / largest))) for weight in (middle, float(counted.max())))
     return (
-        f"{said} The noise is W over the mean weight, {shown(largest / float(counted.mean()))} times, that of answers "
-        f"without weights. At eps = {shown(eps)}, half of these people have a risk of at most {half}, since "
+        f"{sentences} The noise is W over the mean weight, {shown(largest / float(counted.mean()))} times, that of "
+        f"answers without weights. At eps = {shown(eps)}, half of these people have a risk of at most {half}, since "
         f"their weights are at most {shown(middle)}, and the one with the largest weight has {most}."
     )
 
 
-def report(name: str, found: Exposure, origin: ReportOrigin | None = None) -> str:
+def report(name: str, exposure: Exposure, origin: ReportOrigin | None = None) -> str:
     """The page as self-contained HTML; ``origin`` is for its head."""
-    page = _page(name, found, origin)
-    tell(page, _largest(found), bounds_from_data=bool(_own_bounds(found)))
+    page = _page(name, exposure, origin)
+    tell(page, _largest(exposure), bounds_from_data=bool(_own_bounds(exposure)))
     return page.html
 
 
-def part(name: str, found: Exposure) -> str:
+def part(name: str, exposure: Exposure) -> str:
     """Tables of the page, for a notebook."""
-    return _page(name, found).body
+    return _page(name, exposure).body
 
 
-def _page(name: str, found: Exposure, origin: ReportOrigin | None = None) -> Page:
+def _page(name: str, exposure: Exposure, origin: ReportOrigin | None = None) -> Page:
     page = Page(_title(name), NOTICE, origin)
-    page.text(*_left_out(found))
-    for title, paragraphs, table in _sections(found):
+    page.text(*_left_out(exposure))
+    for title, paragraphs, table in _sections(exposure):
         page.heading(title)
         page.text(*paragraphs)
         page.table(table, title, HEADS)
@@ -171,35 +175,35 @@ def _title(name: str) -> str:
     return f"Curator only: what answers about {name} would mean for the people in it"
 
 
-def _left_out(found: Exposure) -> list[str]:
+def _left_out(exposure: Exposure) -> list[str]:
     """Columns that are not in the tables, named first, since a reader may look for them."""
-    reasons = "; ".join(f"{name} ({reason})" for name, reason in found.left_out.items())
+    reasons = "; ".join(f"{name} ({reason})" for name, reason in exposure.left_out.items())
     return [f"Left out: {reasons}."] if reasons else []
 
 
-def text(name: str, found: Exposure) -> str:
+def text(name: str, exposure: Exposure) -> str:
     """The report for a terminal."""
     title = _title(name)
     lines = [title, "=" * len(title), NOTICE, ""]
-    for paragraph in _left_out(found):
+    for paragraph in _left_out(exposure):
         lines += [textwrap.fill(paragraph), ""]
-    for heading, paragraphs, table in _sections(found):
+    for heading, paragraphs, table in _sections(exposure):
         lines += [heading, "-" * len(heading), *map(textwrap.fill, paragraphs), ""]
         cells = {HEADS.get(name, name): [cell(name, value) for value in table[name]] for name in table.columns}
         lines += [pd.DataFrame(cells).to_string(index=False), ""]
-    largest = _largest(found)
+    largest = _largest(exposure)
     heading = heading_of(largest)
     lines += [heading, "-" * len(heading), *map(textwrap.fill, participant(reached(largest)).split("\n"))]
     return printable("\n".join(lines), keep="\n")
 
 
-def _own_bounds(found: Exposure) -> list[str]:
+def _own_bounds(exposure: Exposure) -> list[str]:
     """Columns whose bounds come from the data."""
-    return [str(name) for name in found.columns.index[found.columns["bounds"] == "the data's own"]]
+    return [str(name) for name in exposure.columns.index[exposure.columns["bounds"] == "the data's own"]]
 
 
-def _largest(found: Exposure) -> float:
-    return float(found.answers["eps"].max())
+def _largest(exposure: Exposure) -> float:
+    return float(exposure.answers["eps"].max())
 
 
 def _bought(table: pd.DataFrame, units: Mapping[Hashable, str], *, with_paper: bool) -> pd.DataFrame:
@@ -212,12 +216,16 @@ def _bought(table: pd.DataFrame, units: Mapping[Hashable, str], *, with_paper: b
     times = table["share"].map(lambda share: "" if pd.isna(share) else f" ({shown(float(share))} ×)")
     sampling = table["sampling95"].map(lambda value: "" if pd.isna(value) else f"±{shown(float(value))}")
     at = [f"risk {risk:g}, eps {eps:g}" for risk, eps in zip(table["worst_case"], table["eps"], strict=True)]
-    said = table.assign(noise=noise + times, at=at, sampling=sampling + unit.where(sampling != "", ""), paper=paper)
-    last = said[said["eps"] == said["eps"].max()]
+    texts = table.assign(noise=noise + times, at=at, sampling=sampling + unit.where(sampling != "", ""), paper=paper)
+    last = texts[texts["eps"] == texts["eps"].max()]
     order = last[["column", "statistic", "sampling"]]
-    wide = said.pivot(index=["column", "statistic"], columns="at", values="noise")[list(dict.fromkeys(at))]
-    found = order.merge(wide.reset_index(), on=["column", "statistic"])
-    return found.assign(**{f"paper, eps {last['eps'].iloc[0]:g}": last["paper"].to_numpy()}) if with_paper else found
+    wide = texts.pivot(index=["column", "statistic"], columns="at", values="noise")[list(dict.fromkeys(at))]
+    by_answer = order.merge(wide.reset_index(), on=["column", "statistic"])
+    return (
+        by_answer.assign(**{f"paper, eps {last['eps'].iloc[0]:g}": last["paper"].to_numpy()})
+        if with_paper
+        else by_answer
+    )
 
 
 def _unit(statistic: object, column: Hashable, units: Mapping[Hashable, str]) -> str:

@@ -212,26 +212,26 @@ def min_low(rows: pd.DataFrame) -> Evidence:
 
 def subgroups(rows: pd.DataFrame) -> Evidence:
     """Whether small samples have greater two-worlds risks than large ones."""
-    found = _by_query(rows, "two_worlds")
-    if isinstance(found, Evidence):
-        return found
-    more = found["small"] - found["large"]
+    by_query = _by_query(rows, "two_worlds")
+    if isinstance(by_query, Evidence):
+        return by_query
+    more = by_query["small"] - by_query["large"]
     at = more.idxmin() if more.min() < -ROUNDING else more.idxmax()
     if more.abs().max() < NOTICEABLE:
         return cannot(f"the sample size moves no risk by {NOTICEABLE:g}")
-    means = found.to_dict("index")[at]
+    means = by_query.to_dict("index")[at]
     measured = f"{at}: {_to(means['small'], means['large'])} from the smallest to the largest samples"
     return Evidence(measured, bool(more.min() >= -ROUNDING and more.max() >= NOTICEABLE))
 
 
 def sensitivity_falls(rows: pd.DataFrame) -> Evidence:
     """Whether most queries are less locally sensitive on large samples."""
-    found = _by_query(rows, "local_sensitivity")
-    if isinstance(found, Evidence):
-        return found
-    fallen = found.index[found["large"] < found["small"]]
-    measured = f"{len(fallen)} of {len(found)}" + (f": {', '.join(map(str, fallen))}" if len(fallen) else "")
-    return Evidence(measured, 2 * len(fallen) > len(found))
+    by_query = _by_query(rows, "local_sensitivity")
+    if isinstance(by_query, Evidence):
+        return by_query
+    fallen = by_query.index[by_query["large"] < by_query["small"]]
+    measured = f"{len(fallen)} of {len(by_query)}" + (f": {', '.join(map(str, fallen))}" if len(fallen) else "")
+    return Evidence(measured, 2 * len(fallen) > len(by_query))
 
 
 def _of_queries(rows: pd.DataFrame) -> pd.DataFrame:

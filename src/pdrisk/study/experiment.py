@@ -149,8 +149,8 @@ def run(
     parts = _finished(blocks, threads, folder, shown=bool(progress))
     tables = []
     for variable in chosen:
-        own = [(block, part) for block, part in zip(blocks, parts, strict=True) if block.variable is variable]
-        tables.append(_table(plan, variable, own, losses, risks))
+        column_parts = [(block, part) for block, part in zip(blocks, parts, strict=True) if block.variable is variable]
+        tables.append(_table(plan, variable, column_parts, losses, risks))
     result = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
     result.attrs = _attrs(plan, chosen, int(ddof))
     return result
@@ -212,7 +212,7 @@ class Block:
         import pdrisk  # its version; the package is above this module
 
         variable, plan = self.variable, self.plan
-        said: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "kept_as": KEPT_AS,
             "pdrisk": pdrisk.__version__,
             "numpy": np.__version__,  # whose streams may change
@@ -225,8 +225,8 @@ class Block:
             "statistics": [statistic.label for statistic in plan.statistics],  # with q and ddof
         }
         if plan.measures.eps:
-            said |= {"mechanisms": plan.measures.mechanisms, "eps": plan.measures.eps}
-        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+            settings |= {"mechanisms": plan.measures.mechanisms, "eps": plan.measures.eps}
+        return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
 
     def computed(self, done: Callable[[int], object], stop: threading.Event) -> FloatArray:
         """The measures, in pieces of bounded size."""
@@ -252,12 +252,12 @@ class Block:
 
 def _finished(blocks: list[Block], threads: int, folder: Folder | None, *, shown: bool) -> list[FloatArray]:
     """The parts of all blocks, kept or computed now."""
-    found: dict[int, FloatArray] = {}
+    by_place: dict[int, FloatArray] = {}
     if folder is not None:
         kept = ((place, folder.load(block.fingerprint, block.shape)) for place, block in enumerate(blocks))
-        found = {place: part for place, part in kept if part is not None}
+        by_place = {place: part for place, part in kept if part is not None}
     # The largest first: no thread is left with one of them at the end.
-    left = sorted(set(range(len(blocks))) - set(found), key=lambda place: -blocks[place].work)
+    left = sorted(set(range(len(blocks))) - set(by_place), key=lambda place: -blocks[place].work)
     stop = threading.Event()
     with progress_bar(sum(blocks[place].work for place in left), shown=shown) as add:
 
@@ -268,10 +268,10 @@ def _finished(blocks: list[Block], threads: int, folder: Folder | None, *, shown
             return result
 
         if threads == 1 or len(left) < 2:
-            found |= {place: part(place) for place in left}
+            by_place |= {place: part(place) for place in left}
         else:
-            found |= _in_threads(part, left, threads, stop)
-    return [found[place] for place in range(len(blocks))]
+            by_place |= _in_threads(part, left, threads, stop)
+    return [by_place[place] for place in range(len(blocks))]
 
 
 def _in_threads(
@@ -294,15 +294,15 @@ def _table(
     wanted: tuple[str, ...],
 ) -> pd.DataFrame:
     """The rows of one column: statistics outside, then samples, eps inside."""
-    found = np.concatenate([part for _, part in parts], axis=2)
+    measured = np.concatenate([part for _, part in parts], axis=2)
     eps = np.array(losses)
     sizes = np.concatenate([np.full(block.repetitions, block.size, dtype=np.int64) for block, _ in parts])
     shares = np.array([variable.sizes[int(size)] for size in sizes])
     repeats = np.concatenate([np.arange(block.repetitions, dtype=np.int64) for block, _ in parts])
     shape = (len(plan.statistics), len(sizes), len(eps))
     n = sizes[np.newaxis, :, np.newaxis]
-    whole = np.array([each.global_sensitivity(variable.universe) for each in plan.statistics])
-    noise, risks = plan.measures.risks(found, n, variable.universe, losses)
+    whole = np.array([statistic.global_sensitivity(variable.universe) for statistic in plan.statistics])
+    noise, risks = plan.measures.risks(measured, n, variable.universe, losses)
 
     def spread(values: Any) -> Any:
         return np.broadcast_to(values, shape).ravel()
@@ -323,7 +323,7 @@ def _table(
             "eps": spread(eps),
             "n": spread(n),
             "global_sensitivity": spread(whole[:, np.newaxis, np.newaxis]),
-            "local_sensitivity": spread(found[0][..., np.newaxis]),
+            "local_sensitivity": spread(measured[0][..., np.newaxis]),
             "noise95": spread(noise),
             **{name: spread(risks[name]) for name in wanted},
         }

@@ -155,7 +155,7 @@ def exposure(
     """
     weighing = weighing_of(frame, weights, bounds)
     if weighing is None:
-        specs = tuple(of_numbers(each) for each in judged_statistics(statistics))
+        specs = tuple(of_numbers(spec) for spec in judged_statistics(statistics))
     else:
         specs = statistics_of(statistics, 0)
     losses, mechanism = eps_list(eps), checked_mechanism(mechanism)
@@ -167,14 +167,14 @@ def exposure(
         without = groups_by if weighing is None else [*groups_by, weighing.column]
         given: Any = bounds
         if weighing is not None and isinstance(bounds, Mapping):
-            given = {column: own for column, own in bounds.items() if column != weighing.column}
+            given = {column: limits for column, limits in bounds.items() if column != weighing.column}
         columns, left_out = usable(frame, given, without)
     chosen = {one.column: one for one in variables(frame, columns, bounds, None)}
     answers = _ranked(_assessed(frame, chosen, specs, losses, mechanism, None, None, weighing))
     groups = None
     if by is not None:
-        own = _keys(frame, groups_by, keys)
-        groups = _ranked(_assessed(frame, chosen, specs, losses, mechanism, by, own, weighing))
+        group_keys = _keys(frame, groups_by, keys)
+        groups = _ranked(_assessed(frame, chosen, specs, losses, mechanism, by, group_keys, weighing))
     plain = tuple(statistic for statistic in judged_statistics(list(PLAIN)) if statistic not in specs)
     recommended = _recommended(frame, chosen, (*plain, *specs), mechanism, weighing)
     table = _columns(frame, answers, chosen)
@@ -288,10 +288,14 @@ def weighted_means(
     """
     weighing = weighing_of(frame, weights, bounds)
     assert weighing is not None
-    given = {each: own for each, own in bounds.items() if each != weighing.column} if isinstance(bounds, dict) else None
+    given = (
+        {column: limits for column, limits in bounds.items() if column != weighing.column}
+        if isinstance(bounds, dict)
+        else None
+    )
     place = (np.arange(GRID) + 0.5) / GRID - 0.5
     laplace = -np.sign(place) * np.log1p(-2 * np.abs(place))
-    above, below = (each.ravel() for each in np.meshgrid(laplace, laplace))
+    above, below = (grid.ravel() for grid in np.meshgrid(laplace, laplace))
     rows = []
     for one in variables(frame, list(columns), given, None):
         lo, hi, largest = one.universe.lo, one.universe.hi, weighing.largest
@@ -303,12 +307,12 @@ def weighted_means(
         mean = float(counted @ values) / total if total else (lo + hi) / 2
         sampling = weighted_sampling95(Mean(), values, counted)
         table = assessment(frame, one.column, "mean", asked)
-        for own, n, noise in table[["eps", "n", "noise95"]].to_numpy(dtype=float):
-            scale = 2 * largest / own
+        for loss, n, noise in table[["eps", "n", "noise95"]].to_numpy(dtype=float):
+            scale = 2 * largest / loss
             sums = mean * total + one.universe.magnitude * scale * above
             quotients = np.clip(sums / np.maximum(total + scale * below, largest * 1e-9), lo, hi)
             recipe = float(np.quantile(np.abs(quotients - mean), 0.95))
-            rows.append((one.column, own, int(n), mean, noise, recipe, sampling))
+            rows.append((one.column, loss, int(n), mean, noise, recipe, sampling))
     table = pd.DataFrame(rows, columns=["column", "eps", "n", "mean", "noise95", "recipe95", "sampling95"])
     return mark_exact(table)
 
@@ -342,12 +346,12 @@ def _recommended(
         noises = table["noise95"].to_numpy(dtype=float).reshape(len(specs), len(losses))
         query, engine = judged_selection(records, judged_lines(records, "values", specs, asked), asked)
         reading = engine.read(query)
-        for at, (spec, own) in enumerate(zip(specs, noises, strict=True)):
+        for at, (spec, widths) in enumerate(zip(specs, noises, strict=True)):
             answered = query.lines[at].statistic
             exact = abs(float(answered.value(reading.summaries[at], reading.universes[at])[0]))
             is_weighted = answered.label.startswith(WEIGHTED)
             sampling = weighted_sampling95(spec, values, weights) if is_weighted else sampling95(spec, one.values)
-            for risk, eps, noise in zip(RISKS, losses, own.tolist(), strict=True):
+            for risk, eps, noise in zip(RISKS, losses, widths.tolist(), strict=True):
                 paper = np.nan if is_weighted else float(half_width(spec.global_sensitivity(universe) / eps))
                 share = noise / exact if exact else np.nan
                 rows.append((column, answered.label, risk, eps, noise, share, paper, sampling))

@@ -72,16 +72,16 @@ def risk_by_query(
     figure = canvas(sum(heights) + 0.6 * len(blocks) + 0.2 + LINE * len(notes))
     grid = figure.subplots(len(blocks), across, squeeze=False, height_ratios=heights)
     for place, row in enumerate(blocks):
-        for at, each in enumerate(row):
+        for at, panel in enumerate(row):
             axes = styled(grid[place, at])
-            _spread(axes, each)
+            _spread(axes, panel)
             column = [other[at] for other in blocks]
             risk_axis(axes, column, vertical=False)
-            names = [_short(name) for name in each.points["statistic"]]
+            names = [_short(name) for name in panel.points["statistic"]]
             axes.set_yticks(range(len(names)), names if at == 0 else [""] * len(names))
             axes.tick_params(axis="y", length=0)
             if at == 0:
-                axes.set_title(_short(each.title), loc="left", pad=4, fontweight="bold", **WORDS)
+                axes.set_title(_short(panel.title), loc="left", pad=4, fontweight="bold", **WORDS)
             if place == len(blocks) - 1:
                 axes.set_xlabel(_risk(column), labelpad=2, **WORDS)
     under(figure, notes)
@@ -113,17 +113,17 @@ def risk_by_proportion(
     figure, places = _grid(panels, across)
     shades = _shades(losses)
     named: dict[Axes, list[_End]] = {}
-    for each, (axes, last) in zip(panels, places, strict=True):
+    for panel, (axes, last) in zip(panels, places, strict=True):
         ends = named.setdefault(axes, [])
-        for rank, loss in enumerate(sorted(each.points["eps"].unique().tolist())):
-            curve, colour = each.points[each.points["eps"] == loss], shades[loss]
+        for rank, loss in enumerate(sorted(panel.points["eps"].unique().tolist())):
+            curve, colour = panel.points[panel.points["eps"] == loss], shades[loss]
             axes.fill_between(
                 curve["proportion"], curve["lower"], curve["upper"], color=colour, alpha=0.15, linewidth=0
             )
             _curve(axes, curve["proportion"], curve["median"], colour, rank)
             ends.append(_end(curve, "proportion", f"{loss:g}", colour, rank))
-        share_axis(axes, each.points["proportion"])
-        _words(axes, each, xlabel="sample, % of values" if last else "")
+        share_axis(axes, panel.points["proportion"])
+        _words(axes, panel, xlabel="sample, % of values" if last else "")
     _name_curves(figure, named, head="eps")
     return figure
 
@@ -137,21 +137,21 @@ def risk_by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proport
     ``proportion``: Share of the values; the nearest sample size is shown. By default the largest.
     Returns: the curves are medians over the samples; a band holds nine tenths of them.
     """
-    panels = [each.apart_at_zero() for each in by_epsilon(result, metric=metric, proportion=proportion)]
+    panels = [panel.apart_at_zero() for panel in by_epsilon(result, metric=metric, proportion=proportion)]
     figure, places = _grid(panels, 1)
     named: dict[Axes, list[_End]] = {}
-    for each, (axes, last) in zip(panels, places, strict=True):
-        worst = each.points.drop_duplicates("eps").sort_values("eps")
+    for panel, (axes, last) in zip(panels, places, strict=True):
+        worst = panel.points.drop_duplicates("eps").sort_values("eps")
         _worst_curve(axes, worst, "eps")
         named[axes] = ends = [_worst_end(worst, "eps")]
-        for rank, (name, curve) in enumerate(each.points.groupby("statistic", sort=False)):
+        for rank, (name, curve) in enumerate(panel.points.groupby("statistic", sort=False)):
             dense = _between(curve.sort_values("eps"))
             _band(axes, dense, "eps", COLOURS[rank])
             _curve(axes, curve["eps"], curve["median"], COLOURS[rank], rank, line=(dense["eps"], dense["median"]))
             ends.append(_end(dense, "eps", str(name), COLOURS[rank], rank))
         log_axis(axes, worst["eps"])
-        share = each.points["proportion"].iloc[0]
-        _words(axes, each, xlabel="eps, the privacy loss" if last else "", more=f", {_percent(share)} of the values")
+        share = panel.points["proportion"].iloc[0]
+        _words(axes, panel, xlabel="eps, the privacy loss" if last else "", more=f", {_percent(share)} of the values")
     _name_curves(figure, named)
     return figure
 
@@ -176,20 +176,20 @@ def noise_against_risk(
     ``units``: units for the axes, as in ``{"distance": "km"}``; the variance has a panel of its own, in km².
     """
     panels = noise_and_risk(result, metric=metric, proportion=proportion, units=units)
-    panels = [each.apart_at_zero() for each in panels]
-    key = [WORST, *([SAMPLING] if any(each.sampling for each in panels) else [])]
-    key += [EXACT] if any((each.points["noise95"] == 0).any() for each in panels) else []
+    panels = [panel.apart_at_zero() for panel in panels]
+    key = [WORST, *([SAMPLING] if any(panel.sampling for panel in panels) else [])]
+    key += [EXACT] if any((panel.points["noise95"] == 0).any() for panel in panels) else []
     figure, places = _grid(panels, 1, key=key)
     named: dict[Axes, list[_End]] = {}
-    order = list(dict.fromkeys(name for each in panels for name in each.points["statistic"]))
+    order = list(dict.fromkeys(name for panel in panels for name in panel.points["statistic"]))
     for panel, (axes, _) in zip(panels, places, strict=True):
         errors = {order.index(name): error for name, error in panel.sampling.items() if name in order and error > 0}
         widths = pd.Series([*panel.points["noise95"], *errors.values()])
         exact = panel.points.loc[panel.points["noise95"] == 0, "statistic"]
         zeros = places_of_zero(widths, list(dict.fromkeys(exact)))  # a column for each, so that none lies on another
-        each = panel.noise_from_zero(zeros)
+        drawn = panel.noise_from_zero(zeros)
         ends = named.setdefault(axes, [])
-        for _, same in each.points.groupby(each.points.groupby("statistic")["noise95"].transform("min")):
+        for _, same in drawn.points.groupby(drawn.points.groupby("statistic")["noise95"].transform("min")):
             worst = same.drop_duplicates("eps").sort_values("noise95", ascending=False)
             _worst_curve(axes, worst, "noise95", width=0.9)
             ranks = [order.index(name) for name in same["statistic"].unique()]
@@ -199,7 +199,7 @@ def noise_against_risk(
                 axes.plot(some["noise95"], some["worst_case"], MARKERS[rank], markersize=3.4, **hollow)
             if not ends:
                 ends.append(_worst_end(worst, "noise95"))
-        for name, curve in each.points.groupby("statistic", sort=False):
+        for name, curve in drawn.points.groupby("statistic", sort=False):
             rank = order.index(name)
             dense = _between(curve.sort_values("eps"))
             line = (dense["noise95"], dense["median"])
@@ -209,8 +209,8 @@ def noise_against_risk(
         axes.invert_xaxis()
         for rank, error in errors.items():
             axes.axvline(error, color=COLOURS[rank], linestyle=(0, (1, 1.5)), linewidth=0.9, zorder=0)
-        share = f", {_percent(each.points['proportion'].iloc[0])} of the values"
-        _words(axes, each, more=share, xlabel=f"noise ± (95 %), {_short(each.unit, 24)}; less →")
+        share = f", {_percent(drawn.points['proportion'].iloc[0])} of the values"
+        _words(axes, drawn, more=share, xlabel=f"noise ± (95 %), {_short(drawn.unit, 24)}; less →")
     _name_curves(figure, named)
     return figure
 
@@ -245,16 +245,16 @@ def _between(curve: pd.DataFrame) -> pd.DataFrame:
     """A curve between its eps; of Laplace noise exactly: the log odds of every risk are linear in eps."""
     known = curve["eps"].to_numpy()
     dense = np.unique(np.concatenate([np.geomspace(known[0], known[-1], 200), known]))
-    found = {"eps": dense}
+    columns = {"eps": dense}
     for name in ("lower", "median", "upper"):
         odds = curve[name].clip(upper=1 - 1e-15).to_numpy()
-        found[name] = 1 / (1 + np.exp(-np.interp(dense, known, np.log(odds) - np.log1p(-odds))))
+        columns[name] = 1 / (1 + np.exp(-np.interp(dense, known, np.log(odds) - np.log1p(-odds))))
     if "noise95" in curve:
         noise = curve["noise95"].clip(lower=np.finfo(float).tiny).to_numpy()
-        found["noise95"] = np.exp(np.interp(np.log(dense), np.log(known), np.log(noise)))
+        columns["noise95"] = np.exp(np.interp(np.log(dense), np.log(known), np.log(noise)))
         zero = np.interp(dense, known, curve["is_zero"].to_numpy(dtype=float)) if "is_zero" in curve else dense * 0
-        found["noise95"][(zero > 0) & (zero < 1)] = np.nan  # no way leads to 0 on such an axis
-    return pd.DataFrame(found)
+        columns["noise95"][(zero > 0) & (zero < 1)] = np.nan  # no way leads to 0 on such an axis
+    return pd.DataFrame(columns)
 
 
 def _worst_curve(axes: Axes, worst: pd.DataFrame, x: str, width: float = 2.2) -> None:
@@ -275,16 +275,16 @@ def _worst_end(worst: pd.DataFrame, x: str) -> _End:
     return float(worst[x].iloc[-1]), float(worst["worst_case"].iloc[-1]), "worst case", PALE, -1
 
 
-def _words(axes: Axes, each: Panel, *, xlabel: str, more: str = "") -> None:
+def _words(axes: Axes, panel: Panel, *, xlabel: str, more: str = "") -> None:
     """Label of the risk axis, and titles."""
-    risk_axis(axes, [each], vertical=True)
+    risk_axis(axes, [panel], vertical=True)
     place = axes.get_subplotspec()
     first = place is not None and place.is_first_col()
     axes.set_title(" ", loc="left", pad=17, **WORDS)
     # Left out of the layout, which would narrow the panel for a wide line; a blank title keeps the height of both.
     near: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "in_layout": False}
-    axes.annotate(_short(each.heading, 40) if first else "", (0, 1), (0, 17), fontweight="bold", **near, **WORDS)
-    axes.annotate(_risk([each]) + more, (0, 1), (0, 6), **near, **WORDS)
+    axes.annotate(_short(panel.heading, 40) if first else "", (0, 1), (0, 17), fontweight="bold", **near, **WORDS)
+    axes.annotate(_risk([panel]) + more, (0, 1), (0, 6), **near, **WORDS)
     axes.set_xlabel(xlabel, labelpad=2, **WORDS)
 
 
@@ -298,11 +298,11 @@ def _name_curves(figure: Figure, ends: Mapping[Axes, list[_End]], head: str = ""
     from matplotlib.transforms import ScaledTranslation
 
     line = LINE / TALL
-    for axes, own in ends.items():
+    for axes, curve_ends in ends.items():
         beside = [axes.transAxes + ScaledTranslation(x / 72, 0, figure.dpi_scale_trans) for x in (7, 10, 14)]
         to_axes = axes.transData + axes.transAxes.inverted()
-        places = apart([float(to_axes.transform(end[:2])[1]) for end in own], 0.93 * line, 0.0, 1.0)
-        for (x, y, name, colour, rank), place in zip(own, places, strict=True):
+        places = apart([float(to_axes.transform(end[:2])[1]) for end in curve_ends], 0.93 * line, 0.0, 1.0)
+        for (x, y, name, colour, rank), place in zip(curve_ends, places, strict=True):
             arrow = {"arrowstyle": "-", "color": PALE, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0}
             axes.annotate(
                 "", (x, y), (1, place), textcoords=beside[0], arrowprops=arrow, annotation_clip=False, zorder=0
@@ -332,9 +332,9 @@ def _cut_titles(figure: Figure) -> None:
                 title.set_text(shortened(text, letters))
 
 
-def _spread(axes: Axes, each: Panel) -> None:
+def _spread(axes: Axes, panel: Panel) -> None:
     """One row for each query, the first on top."""
-    rows = each.points
+    rows = panel.points
     at = np.arange(len(rows))
     axes.hlines(at, rows["lowest"], rows["highest"], color=PALE, linewidth=0.8)
     axes.hlines(at, rows["lower"], rows["upper"], color=COLOURS[0], linewidth=4.5, alpha=0.65)

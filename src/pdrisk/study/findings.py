@@ -184,7 +184,11 @@ def _columns(result: pd.DataFrame) -> Iterator[tuple[Hashable, pd.DataFrame, flo
     study: Any = result.attrs.get("study")
     columns = study.get("columns", []) if isinstance(study, dict) else []
     for column, rows in result.groupby("column", sort=False, dropna=False):
-        yield column, rows, next((each["median_at"] for each in columns if each["column"] == plain_label(column)), None)
+        yield (
+            column,
+            rows,
+            next((entry["median_at"] for entry in columns if entry["column"] == plain_label(column)), None),
+        )
 
 
 FINDINGS: Final = (

@@ -29,14 +29,14 @@ def toy() -> pd.DataFrame:
         exact belief that the attacker reaches at the loose one.
     """
     worlds = worlds_with([1, 3], universe=np.arange(1, 11))
-    found = [of_worlds(worlds, risk=risk) for risk in RISKS]
+    by_risk = [of_worlds(worlds, risk=risk) for risk in RISKS]
     return pd.DataFrame(
         {
             "risk": RISKS,
-            "scale": [one.scale for one in found],
-            "loose_eps": [one.loose_eps for one in found],
-            "exact": [one.exact for one in found],
-            "tight_eps": [one.tight_eps for one in found],
+            "scale": [one.scale for one in by_risk],
+            "loose_eps": [one.loose_eps for one in by_risk],
+            "exact": [one.exact for one in by_risk],
+            "tight_eps": [one.tight_eps for one in by_risk],
         }
     )
 

@@ -38,11 +38,11 @@ class Measures:
     @property
     def needs(self) -> Needs:
         """Parts of a sample's summary that are read."""
-        own = (
-            MECHANISMS[name].needs(each) if self.eps else each.needs
-            for each, name in zip(self.statistics, self.mechanisms, strict=True)
+        parts = (
+            MECHANISMS[name].needs(statistic) if self.eps else statistic.needs
+            for statistic, name in zip(self.statistics, self.mechanisms, strict=True)
         )
-        return reduce(or_, own, Needs())
+        return reduce(or_, parts, Needs())
 
     @property
     def rows(self) -> int:
@@ -53,15 +53,15 @@ class Measures:
         """Measures of G samples, shape (rows, statistics, G)."""
         result = np.empty((self.rows, len(self.statistics), len(summary.n)))
         for place, (statistic, name) in enumerate(zip(self.statistics, self.mechanisms, strict=True)):
-            own = result[:, place]
-            own[0] = statistic.local_sensitivity(summary, universe)
+            numbers = result[:, place]
+            numbers[0] = statistic.local_sensitivity(summary, universe)
             if not self.eps:
-                own[1] = statistic.world_range(summary, universe)
+                numbers[1] = statistic.world_range(summary, universe)
             for at, eps in enumerate(self.eps):
                 mechanism = calibrated(name, statistic, universe, Fraction(repr(eps)))
-                own[1 + 3 * at] = mechanism.loss(summary)
-                own[2 + 3 * at] = mechanism.loss_between_worlds(summary)
-                own[3 + 3 * at] = mechanism.noise95(summary)
+                numbers[1 + 3 * at] = mechanism.loss(summary)
+                numbers[2 + 3 * at] = mechanism.loss_between_worlds(summary)
+                numbers[3 + 3 * at] = mechanism.noise95(summary)
         return result
 
     def risks(
@@ -99,7 +99,7 @@ def measures(statistics: tuple[Statistic, ...], mechanism: str, eps: tuple[float
         )
     if set(names) <= {"laplace"}:
         return Measures(statistics, names, ())
-    for each, name in zip(statistics, names, strict=True):
+    for statistic, name in zip(statistics, names, strict=True):
         for one in eps:
-            calibrated(name, each, Universe(0.0, 1.0), Fraction(repr(one))).check()
+            calibrated(name, statistic, Universe(0.0, 1.0), Fraction(repr(one))).check()
     return Measures(statistics, names, eps)

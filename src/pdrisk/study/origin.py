@@ -41,18 +41,18 @@ class ReportOrigin:
     @property
     def rows_of_head(self) -> list[tuple[str, str]]:
         """Labels and texts for the head of a report."""
-        said = {
+        texts = {
             "file": self.file, "rows": f"{self.rows:,}", "SHA-256": self.hash, "made": self.date,
             "command": self.command,
         }  # fmt: skip
-        return [(label, text) for label, text in said.items() if text]
+        return [(label, text) for label, text in texts.items() if text]
 
 
 def hash_of(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal; of a folder or pattern of files, one after another by their names."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in ParquetFiles(path).files:
         with open(name, "rb") as file:
             while piece := file.read(PIECE):
-                found.update(piece)
-    return found.hexdigest()
+                digest.update(piece)
+    return digest.hexdigest()

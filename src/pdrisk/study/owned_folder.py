@@ -38,8 +38,8 @@ def write_own(folder: Path, name: str, write: Callable[[Path], object]) -> Path:
     def noted(path: Path) -> None:
         write(path)
         before = _listed(folder)
-        own = [*[each for each in before if each[1] == name], (_digest(path), name)][-KEPT:]
-        lines = [f"{digest} {of}\n" for digest, of in [*(each for each in before if each[1] != name), *own]]
+        kept = [*[entry for entry in before if entry[1] == name], (_digest(path), name)][-KEPT:]
+        lines = [f"{digest} {of}\n" for digest, of in [*(entry for entry in before if entry[1] != name), *kept]]
         write_whole(folder / LISTED, lambda file: file.write_text("".join(lines), encoding="utf-8"))
 
     return write_whole(folder / name, noted)

@@ -109,8 +109,8 @@ def written(study: Study, folder: Path, *, noted: Callable[[str], None] = lambda
         return write_own(folder, name, write)
 
     is_of_paper = study.mechanisms == ["laplace"]  # which the findings are about
-    found = findings(study.result) if is_of_paper else None
-    for name, table in zip(TABLES, (study.result, found, toy(), adult(), study.weighted), strict=True):
+    judged = findings(study.result) if is_of_paper else None
+    for name, table in zip(TABLES, (study.result, judged, toy(), adult(), study.weighted), strict=True):
         if table is None:  # that of an earlier study would be about something else
             (folder / f"{name}.csv").unlink(missing_ok=True)
             continue
@@ -126,7 +126,7 @@ def written(study: Study, folder: Path, *, noted: Callable[[str], None] = lambda
         page.heading("Weighted means: one release, or two")
         page.text(WEIGHTED)
         page.table(study.weighted, "The noise of weighted means in the whole data, by eps", HEADS)
-    _end(page, study, found)
+    _end(page, study, judged)
     return put("report.html", lambda path: path.write_text(page.html, encoding="utf-8"))
 
 
@@ -198,7 +198,7 @@ def _largest(study: Study) -> pd.DataFrame:
     table = table.drop_duplicates(["column", "statistic"])
     exposure = table["local_sensitivity"] / table["global_sensitivity"]
     risks = [name for name in ("two_worlds", "many_worlds", "identifiability", "worst_case") if name in table]
-    sampling95 = {each["column"]: each["sampling95"] for each in table.attrs["study"]["columns"]}
+    sampling95 = {entry["column"]: entry["sampling95"] for entry in table.attrs["study"]["columns"]}
     pairs = zip(table["column"], table["statistic"], strict=True)
     sampling = [sampling95.get(plain_label(column), {}).get(statistic, math.nan) for column, statistic in pairs]
     return table.assign(column=table["column"].astype(str), exposure=exposure, sampling95=sampling)[
@@ -246,15 +246,15 @@ def _figures(study: Study) -> list[tuple[str, str, Figure, str]]:
     ]
 
 
-def _findings(page: Page, found: pd.DataFrame) -> None:
+def _findings(page: Page, judged: pd.DataFrame) -> None:
     page.heading("Findings of the paper, checked on these data")
-    passed = found["passed"].map({True: "pass", False: "fail"}).astype(object)
-    passed = passed.mask((found["kind"] == BY_FORMULA) & (passed == "pass"), BY_FORMULA)  # says nothing of these data
-    shown_findings = found.assign(
-        finding=found["finding"].str.replace("_", " "),
-        column=found["column"].astype(str),
-        statistic=found["statistic"].fillna("all").astype(str),
-        passed=passed.where(found["passed"].notna(), "not applicable"),
+    passed = judged["passed"].map({True: "pass", False: "fail"}).astype(object)
+    passed = passed.mask((judged["kind"] == BY_FORMULA) & (passed == "pass"), BY_FORMULA)  # says nothing of these data
+    shown_findings = judged.assign(
+        finding=judged["finding"].str.replace("_", " "),
+        column=judged["column"].astype(str),
+        statistic=judged["statistic"].fillna("all").astype(str),
+        passed=passed.where(judged["passed"].notna(), "not applicable"),
     )
     page.text(
         'Those marked "by formula" hold in any data, so they check this program and not the data. The others are about '
@@ -264,9 +264,9 @@ def _findings(page: Page, found: pd.DataFrame) -> None:
     page.table(shown_findings.drop(columns="kind"), "What the paper found, and what is found here", HEADS)
 
 
-def _end(page: Page, study: Study, found: pd.DataFrame | None) -> None:
-    if found is not None:
-        _findings(page, found)
+def _end(page: Page, study: Study, judged: pd.DataFrame | None) -> None:
+    if judged is not None:
+        _findings(page, judged)
     page.heading("Where the paper is corrected")
     page.text(
         "Its rule for the local sensitivity of the variance tries the extremes only. Of {0, 0, 1, 1} in [0, 1] it "

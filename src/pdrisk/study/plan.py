@@ -97,19 +97,19 @@ def variables(
     given: Mapping[Any, Any] = bounds if isinstance(bounds, Mapping) else dict.fromkeys(labels, bounds)
     others = [name for name in islice(given, len(frame.columns) + 1) if name not in labels]
     wanted = None if sample_sizes is None else _sizes(sample_sizes)
-    found: list[Variable] = []
+    fit: list[Variable] = []
     unfit: dict[tuple[str, type[ParameterError]], list[object]] = {}
     for column in [*labels, *(column for column in listed if not _is_label(column)), *others]:
         try:
             times = labels[column] if _is_label(column) else 1
             _check_named(frame, column, times)
             if times:
-                found.append(_variable(frame, column, given.get(column), wanted, advice))
+                fit.append(_variable(frame, column, given.get(column), wanted, advice))
         except _UnfitError as why:
             unfit.setdefault((why.reason, why.kind), []).append(column)
     if unfit:
         raise _error(frame, unfit)
-    return found
+    return fit
 
 
 def usable(
@@ -124,15 +124,15 @@ def usable(
     given: Mapping[Any, Any] = bounds if isinstance(bounds, Mapping) else {}
     if given:
         variables(frame, list(given), bounds, None, advice)
-    found: list[Hashable] = []
+    fit: list[Hashable] = []
     left_out: dict[Hashable, str] = {}
     for column in frame.columns.unique():
         if column in without:
             continue
         try:
             _check_named(frame, column, 1)
-            own = given.get(column) if isinstance(bounds, Mapping) else bounds
-            one = _variable(frame, column, own, None, advice)
+            limits = given.get(column) if isinstance(bounds, Mapping) else bounds
+            one = _variable(frame, column, limits, None, advice)
         except _UnfitError as why:
             left_out[column] = why.short
             continue
@@ -140,11 +140,11 @@ def usable(
         if reason:
             left_out[column] = reason
         else:
-            found.append(column)
-    if not found:
+            fit.append(column)
+    if not fit:
         reasons = "; ".join(f"{column!r} {reason}" for column, reason in left_out.items())
         raise ParameterError(f"no column can be studied: {reasons or 'there is none'}.")
-    return found, left_out
+    return fit, left_out
 
 
 def _is_label(column: object) -> bool:
@@ -188,8 +188,8 @@ def _variable(
     values = _numbers(clean)
     if values is None:
         hint = advice(clean, TEXT)
-        said = "cannot be read as numbers; leave it out" + (f", or {hint}" if hint else "")
-        raise _UnfitError(said, ColumnTypeError)
+        reason = "cannot be read as numbers; leave it out" + (f", or {hint}" if hint else "")
+        raise _UnfitError(reason, ColumnTypeError)
     if not len(values):
         raise _UnfitError("has no value at all; leave it out")
     interval = _own_universe(values) if interval is None else interval
@@ -247,8 +247,8 @@ def _sizes(given: object) -> list[Size]:
     judged = [_size(size) for size in listed]
     sizes = [size for size in judged if size is not None]
     bad = [
-        (shown(each) if isinstance(each, int | float) else f"a value of type {type(each).__name__}")
-        for each, size in zip(listed, judged, strict=True)
+        (shown(written) if isinstance(written, int | float) else f"a value of type {type(written).__name__}")
+        for written, size in zip(listed, judged, strict=True)
         if size is None
     ]
     if bad or not sizes:
@@ -314,8 +314,10 @@ def _error(frame: pd.DataFrame, unfit: Mapping[tuple[str, type[ParameterError]],
     kinds = {kind for _, kind in unfit}
     total = sum(map(len, unfit.values()))
     raised = kinds.pop() if len(kinds) == 1 else ParameterError
-    said = "a study of this column cannot be run" if total == 1 else f"a study of these {total} columns cannot be run"
-    return raised(f"{said}:\n  " + "\n  ".join(lines))
+    heading = (
+        "a study of this column cannot be run" if total == 1 else f"a study of these {total} columns cannot be run"
+    )
+    return raised(f"{heading}:\n  " + "\n  ".join(lines))
 
 
 def statistics_of(specs: object, ddof: object) -> tuple[Statistic, ...]:
@@ -331,10 +333,10 @@ def statistics_of(specs: object, ddof: object) -> tuple[Statistic, ...]:
     statistics(("var", {"ddof": ddof}))  # refuses what cannot be one, also where nothing uses it
     pair = isinstance(specs, tuple) and len(specs) == 2 and isinstance(specs[1], Mapping)
     if isinstance(specs, list | tuple) and not pair:
-        found = statistics([one(spec) for spec in islice(specs, MOST_STATISTICS + 1)])
+        parsed = statistics([one(spec) for spec in islice(specs, MOST_STATISTICS + 1)])
     else:
-        found = statistics(one(specs))
-    return tuple(of_numbers(each) for each in found)
+        parsed = statistics(one(specs))
+    return tuple(of_numbers(statistic) for statistic in parsed)
 
 
 def eps_list(eps: object) -> tuple[float, ...]:

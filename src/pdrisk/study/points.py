@@ -145,10 +145,10 @@ def by_query(result: pd.DataFrame, *, metrics: Any = ("many_worlds", "two_worlds
     chosen = _asked(metrics)
     table = _of_eps(_checked(result, chosen), eps)
     panels = []
-    for column, own, part in _columns(table):
+    for column, rows, part in _columns(table):
         for metric in chosen:
-            points = _spread(own, ["statistic"], metric, SPREAD)
-            panels.append(Panel(str(column), _priors(own, metric), points, metric, part=part, note=_note(result)))
+            points = _spread(rows, ["statistic"], metric, SPREAD)
+            panels.append(Panel(str(column), _priors(rows, metric), points, metric, part=part, note=_note(result)))
     return panels
 
 
@@ -171,10 +171,10 @@ def by_proportion(
     if table["eps"].nunique() > CURVES:
         raise ParameterError(f"a panel holds {CURVES} curves: pass at most so many eps.")
     panels = []
-    for column, own, part in _columns(table):
+    for column, rows, part in _columns(table):
         for metric in chosen:
-            points = _spread(own, ["eps", "proportion", "sample_size"], metric, BAND)
-            own_panel = Panel(str(column), _priors(own, metric), points, metric, part=part, note=_note(result))
+            points = _spread(rows, ["eps", "proportion", "sample_size"], metric, BAND)
+            own_panel = Panel(str(column), _priors(rows, metric), points, metric, part=part, note=_note(result))
             panels.append(replace(own_panel, statistic=statistic))
     return panels
 
@@ -189,9 +189,9 @@ def by_epsilon(result: pd.DataFrame, *, metric: str = "two_worlds", proportion: 
     table = _of_size(_checked(result, [*_asked(metric), "worst_case"]), proportion)
     _few_curves(table["statistic"])
     panels = []
-    for column, own, part in _columns(table):
-        points = _spread(own, ["statistic", "eps", "proportion", "sample_size"], metric, BAND, also=["worst_case"])
-        panels.append(Panel(str(column), _priors(own, metric), points, metric, part=part, note=_note(result)))
+    for column, rows, part in _columns(table):
+        points = _spread(rows, ["statistic", "eps", "proportion", "sample_size"], metric, BAND, also=["worst_case"])
+        panels.append(Panel(str(column), _priors(rows, metric), points, metric, part=part, note=_note(result)))
     return panels
 
 
@@ -214,15 +214,17 @@ def noise_and_risk(
     table = _of_size(_checked(result, [*_asked(metric), "worst_case"]), proportion)
     _few_curves(table["statistic"])
     panels = []
-    for column, own, part in _columns(table):
-        unit = {name: unit_of(name, column, units) for name in own["statistic"].unique()}
-        for each in dict.fromkeys(unit.values()):
-            rows = own[own["statistic"].isin([name for name in unit if unit[name] == each])]
+    for column, column_rows, part in _columns(table):
+        unit = {name: unit_of(name, column, units) for name in column_rows["statistic"].unique()}
+        for unit_name in dict.fromkeys(unit.values()):
+            rows = column_rows[column_rows["statistic"].isin([name for name in unit if unit[name] == unit_name])]
             keys = ["statistic", "eps", "proportion", "sample_size"]
             rows = rows.assign(noise95=rows.groupby(keys, sort=False, observed=True)["noise95"].transform("median"))
             points = _spread(rows, keys, metric, BAND, also=["noise95", "worst_case"])
-            sampling = {name: error for name, error in _sampling(result, column).items() if unit.get(name) == each}
-            own_panel = Panel(str(column), _priors(rows, metric), points, metric, each, part, _note(result), sampling)
+            sampling = {name: error for name, error in _sampling(result, column).items() if unit.get(name) == unit_name}
+            own_panel = Panel(
+                str(column), _priors(rows, metric), points, metric, unit_name, part, _note(result), sampling
+            )
             panels.append(own_panel)
     return panels
 
@@ -232,10 +234,10 @@ def unit_of(statistic: object, column: Hashable, units: Mapping[Hashable, str] |
     name = str(statistic).removeprefix(WEIGHTED)
     if name.startswith("count"):
         return "records"
-    own = (units or {}).get(column)
+    unit = (units or {}).get(column)
     if name.startswith("var"):
-        return f"{own}²" if own else "its unit, squared"
-    return own or "its unit"
+        return f"{unit}²" if unit else "its unit, squared"
+    return unit or "its unit"
 
 
 def _asked(metrics: Any) -> list[str]:
@@ -270,8 +272,8 @@ def _columns(table: pd.DataFrame) -> Iterator[tuple[Hashable, pd.DataFrame, str]
     every = table["column"].unique()
     first = table[table["column"].isin(every[:COLUMNS])] if len(every) > COLUMNS else table
     part = f"the first {COLUMNS} of {len(every):,} columns; for others pass their rows" if len(every) > COLUMNS else ""
-    for (column,), own in first.groupby(["column"], sort=False, observed=True):
-        yield plain_label(column), own, part
+    for (column,), rows in first.groupby(["column"], sort=False, observed=True):
+        yield plain_label(column), rows, part
 
 
 def _of_eps(table: pd.DataFrame, eps: Any) -> pd.DataFrame:
@@ -279,10 +281,10 @@ def _of_eps(table: pd.DataFrame, eps: Any) -> pd.DataFrame:
         return table
     wanted = np.array([float(value) for value in eps_values(eps)])
     known = table["eps"].unique()
-    if len(missing := [each for each in wanted if each not in known]):
+    if len(missing := [loss for loss in wanted if loss not in known]):
         raise ParameterError(
-            f"the study has no eps {', '.join(f'{each:g}' for each in missing)}; it has "
-            f"{', '.join(f'{each:g}' for each in known)}."
+            f"the study has no eps {', '.join(f'{loss:g}' for loss in missing)}; it has "
+            f"{', '.join(f'{loss:g}' for loss in known)}."
         )
     return table[table["eps"].isin(wanted)]
 
@@ -319,7 +321,7 @@ def _sampling(result: pd.DataFrame, column: Hashable) -> dict[str, float]:
     """Sampling errors of the statistics of all values of a column, from the study's attributes."""
     study = result.attrs.get("study")
     columns = study.get("columns", []) if isinstance(study, dict) else []
-    return next((each.get("sampling95", {}) for each in columns if each["column"] == column), {})
+    return next((entry.get("sampling95", {}) for entry in columns if entry["column"] == column), {})
 
 
 def _note(result: pd.DataFrame) -> str:
@@ -338,10 +340,10 @@ def _spread(
     order = np.lexsort((risks, group))
     ends = np.cumsum(np.bincount(group))
     wanted = np.array(list(levels.values())) - 1e-9  # a sum of floats may be short in its last digits
-    found = np.empty((len(ends), len(wanted)))
-    for row, of_group in zip(found, np.split(order, ends[:-1]), strict=False):  # no group: one split of nothing
+    quantiles = np.empty((len(ends), len(wanted)))
+    for row, of_group in zip(quantiles, np.split(order, ends[:-1]), strict=False):  # no group: one split of nothing
         reached = np.cumsum(weights[of_group])
         # The first risk that a share of the weight does not exceed.
         row[:] = risks[of_group][np.searchsorted(reached / reached[-1], wanted)]
     heads = known.loc[~by.ngroup().duplicated(), [*keys, *also]].reset_index(drop=True)
-    return heads.assign(**dict(zip(levels, found.T, strict=True)))
+    return heads.assign(**dict(zip(levels, quantiles.T, strict=True)))

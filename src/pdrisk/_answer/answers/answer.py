@@ -212,13 +212,13 @@ class Answer:
     def with_sampling_error(self, se: float | None, eps: float, mu: float) -> Answer:
         """The answer with its sampling error, whose eps and m belong to what it costs and tells altogether."""
         (line,) = self.lines
-        own = replace(line, sampling_se=se, sampling_eps=eps)
+        extended_line = replace(line, sampling_se=se, sampling_eps=eps)
         if eps == 0:
-            return replace(self, lines=(own,))
+            return replace(self, lines=(extended_line,))
         worst, total = float(belief(line.eps + eps + self.extra, 0.5)), squared(line.mu) + squared(mu)
         success = min(worst, success_of(total))
-        own = replace(own, eps=line.eps + eps, mu=root(total), worst_case=worst, success=success)
-        return replace(self, lines=(own,), eps=self.eps + eps, mu=root(squared(self.mu) + squared(mu)))
+        extended_line = replace(extended_line, eps=line.eps + eps, mu=root(total), worst_case=worst, success=success)
+        return replace(self, lines=(extended_line,), eps=self.eps + eps, mu=root(squared(self.mu) + squared(mu)))
 
     def check_numbers(self, what: str) -> None:
         """Refuse dates and times, where a function computes with numbers."""
@@ -229,11 +229,11 @@ class Answer:
         """Refuse a table that was computed from others, whose ``attrs`` outlive arithmetic: its eps is no line's."""
         is_own = True
         if self.headings is None and "eps" in table:
-            found = table["eps"].to_numpy(dtype=np.float64, na_value=np.nan)
+            losses = table["eps"].to_numpy(dtype=np.float64, na_value=np.nan)
             known = np.array([line.eps for line in self.lines])
             known = np.unique([known, *(np.round(known, digits) for digits in range(1, 9))])  # of a rounded table
-            near = np.isclose(found[:, None], known[known > 0], rtol=1e-6, atol=0).any(axis=1)
-            is_own = bool((np.isnan(found) | near).all()) and _within(table)
+            near = np.isclose(losses[:, None], known[known > 0], rtol=1e-6, atol=0).any(axis=1)
+            is_own = bool((np.isnan(losses) | near).all()) and _within(table)
         elif self.share_of is not None and "value" not in table:  # a crosstab of shares, perhaps in per cent
             shares = table.select_dtypes("number").to_numpy(dtype=np.float64, na_value=np.nan)
             is_own = not (shares > 1 + 1e-6).any()
@@ -251,10 +251,10 @@ class Answer:
     @property
     def shared(self) -> list[str]:
         """The lines of each release that answers several, for a text."""
-        found: dict[int, list[str]] = {}
+        names_by_release: dict[int, list[str]] = {}
         for line, release in zip(self.lines, self.releases, strict=False):
-            found.setdefault(release, []).append(line.name)
-        return [_some(names) for names in found.values() if len(names) > 1]
+            names_by_release.setdefault(release, []).append(line.name)
+        return [_some(names) for names in names_by_release.values() if len(names) > 1]
 
     @property
     def several(self) -> bool:
@@ -270,8 +270,8 @@ class Answer:
     @property
     def public_columns(self) -> set[Any]:
         """Columns of its table that may be published."""
-        own = () if self.shrunk is None else (WEIGHT,)
-        return set(TABLE + MEASURED_COLUMNS + own + self.index if self.headings is None else self.headings)
+        weight_column = () if self.shrunk is None else (WEIGHT,)
+        return set(TABLE + MEASURED_COLUMNS + weight_column + self.index if self.headings is None else self.headings)
 
     @property
     def curators_columns(self) -> tuple[str, ...]:
@@ -299,26 +299,26 @@ class Answer:
         NotPublicError
             If they mark exact numbers, which are no release.
         """
-        said, found = None, None
+        description, answer = None, None
         try:
-            said = from_strict_json(attrs.get(ATTRIBUTE, "{}"))
-            if said != EXACT and "answer" in said:
-                found = cls._from_values(said["answer"])
+            description = from_strict_json(attrs.get(ATTRIBUTE, "{}"))
+            if description != EXACT and "answer" in description:
+                answer = cls._from_values(description["answer"])
         except (TypeError, ValueError, KeyError, AttributeError):
             return None
-        if said == EXACT:
+        if description == EXACT:
             raise NotPublicError(
                 "these are the curator's exact figures, not a release: nothing of them may be published. Explain or "
                 "publish the answer itself."
             )
-        return found
+        return answer
 
     @classmethod
-    def _from_values(cls, said: dict[str, Any]) -> Answer:
+    def _from_values(cls, values: dict[str, Any]) -> Answer:
         pairs = ("bounds", "other_bounds", "clip")
-        lines = [AnswerLine(**{**line, **{name: _pair(line.get(name)) for name in pairs}}) for line in said["lines"]]
-        listed = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
-        return cls(**{**said, **listed, "lines": tuple(lines)})
+        lines = [AnswerLine(**{**line, **{name: _pair(line.get(name)) for name in pairs}}) for line in values["lines"]]
+        listed = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        return cls(**{**values, **listed, "lines": tuple(lines)})
 
 
 def _of_margins(margins: Margins) -> dict[str, Any]:

@@ -147,8 +147,8 @@ class AnswerLine:
 
     def shown(self, value: float | None, side: str = "nearest") -> str:
         """A value as text: a number, or the date that stands for one, rounded to this side."""
-        found = math.nan if value is None else value
-        return written_day(found, times=self.dates == TIME, side=side) if self.dates else formatting.number(found)
+        number = math.nan if value is None else value
+        return written_day(number, times=self.dates == TIME, side=side) if self.dates else formatting.number(number)
 
     def length(self, value: float) -> str:
         """A distance between values as text, of dates in days."""
@@ -166,16 +166,16 @@ class AnswerLine:
             Of a column and its range.
         """
         known = [(name, ends) for name, ends in self.ranges if ends is not None]
-        said = [form.format(low=self.shown(low), high=self.shown(high)) for _, (low, high) in known]
+        spans = [form.format(low=self.shown(low), high=self.shown(high)) for _, (low, high) in known]
         if len(known) == 1:
-            return said[0]
+            return spans[0]
         names = [printable(str(name)) for name, _ in known]
-        return "; ".join(column.format(column=one, range=text) for one, text in zip(names, said, strict=True))
+        return "; ".join(column.format(column=one, range=text) for one, text in zip(names, spans, strict=True))
 
     @property
     def ranges(self) -> list[tuple[Any, tuple[float, float] | None]]:
         """The columns of values with their bounds."""
-        own = [(self.column, self.bounds)]
+        ranges = [(self.column, self.bounds)]
         if self.is_weighted:
-            return own if self.other_bounds is not None and self.statistic not in OF_ANYTHING else []
-        return own if self.other_bounds is None else [*own, (self.other, self.other_bounds)]
+            return ranges if self.other_bounds is not None and self.statistic not in OF_ANYTHING else []
+        return ranges if self.other_bounds is None else [*ranges, (self.other, self.other_bounds)]

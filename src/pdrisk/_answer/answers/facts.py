@@ -50,14 +50,14 @@ class Facts:
 
     def of_group(self, group: int, unlisted: int | None = 0) -> Curator:
         """The numbers of one group."""
-        own = {name: float(getattr(self, name)[group]) for name in (*Curator.COLUMNS[1:], "loss")}
-        return Curator(n=int(self.n[group]), **own, unlisted=unlisted, left_out=self.left_out(group))
+        numbers = {name: float(getattr(self, name)[group]) for name in (*Curator.COLUMNS[1:], "loss")}
+        return Curator(n=int(self.n[group]), **numbers, unlisted=unlisted, left_out=self.left_out(group))
 
     def left_out(self, group: int | None = None) -> float | None:
         """As in `Curator`: of one group, or of all together."""
         if self.offered is None:
             return None if self.leaves_out else 0.0
-        used, offered = (int((each if group is None else each[group]).sum()) for each in (self.n, self.offered))
+        used, offered = (int((counts if group is None else counts[group]).sum()) for counts in (self.n, self.offered))
         return 1 - used / offered if offered else math.nan
 
 
@@ -144,8 +144,8 @@ def facts_of_lines(
     ]
 
     def contributions(at: int) -> Contributions | None:
-        own = people[at]
-        return None if own is None else own.of_statistic(query.lines[at].statistic)
+        contributed = people[at]
+        return None if contributed is None else contributed.of_statistic(query.lines[at].statistic)
 
     of_release = [
         facts(mechanisms[lead], summaries[lead], looked[lead], query.unit, query.weight(lead), people[lead])
@@ -169,8 +169,8 @@ def facts_of_one(query: Query, mechanism: Mechanism, reading: Reading, looked: f
     """
     (summary,) = reading.summaries
     if query.unit.weight > 1 or not summary.is_small:
-        (found,) = facts_of_lines(query, [mechanism], reading, [looked])
-        return lambda: found
+        (line_facts,) = facts_of_lines(query, [mechanism], reading, [looked])
+        return lambda: line_facts
     unit = query.unit
 
     def made() -> Facts:

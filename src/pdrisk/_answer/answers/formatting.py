@@ -79,8 +79,8 @@ def text(title: str, public: Rows, curator: Rows, elsewhere: str | None = None) 
 def html(title: str, public: Rows, curator: Rows, elsewhere: str | None = None) -> str:
     """A table for notebooks, readable on light and dark pages."""
 
-    def shown(said: str) -> str:
-        return escape(printable(said))
+    def shown(content: str) -> str:
+        return escape(printable(content))
 
     def rows(pairs: Rows, style: str) -> str:
         return "".join(

@@ -52,7 +52,7 @@ def drawn_margins(
     ``draw``: what draws: `drawn_once`.
     """
     sizes = margins.grid.sizes
-    parts = [draw(own, summary_of_margin(summary, places, sizes, axes)) for axes, own in mechanisms.items()]
+    parts = [draw(mechanism, summary_of_margin(summary, places, sizes, axes)) for axes, mechanism in mechanisms.items()]
     return np.concatenate(parts, axis=-1)
 
 
@@ -69,7 +69,7 @@ class MarginEstimates:
     def design(self) -> MeasuredMargins:
         """What was measured, with the variance of its noise."""
         return MeasuredMargins(
-            self.margins.grid.sizes, {axes: law_of(each).variance for axes, each in self.mechanisms.items()}
+            self.margins.grid.sizes, {axes: law_of(mechanism).variance for axes, mechanism in self.mechanisms.items()}
         )
 
     @once
@@ -86,13 +86,13 @@ class MarginEstimates:
 
     def numbers(self, axes: Axes) -> FloatArray:
         """Estimates of a table, shape (k, cells): row by row, the groups themselves as they are listed."""
-        found = self.design.estimate(self.components, axes)
-        return self._listed(found.reshape(len(found), -1), axes)
+        estimates = self.design.estimate(self.components, axes)
+        return self._listed(estimates.reshape(len(estimates), -1), axes)
 
     @property
     def scales(self) -> dict[Axes, float]:
         """Scales of the noise of the measured tables."""
-        return {measured: float(law_of(each).scale) for measured, each in self.mechanisms.items()}
+        return {measured: float(law_of(mechanism).scale) for measured, mechanism in self.mechanisms.items()}
 
     def noise(self, axes: Axes) -> EstimateNoise:
         """Noise of each number in each cell of a table."""
@@ -108,8 +108,8 @@ class MarginEstimates:
 
     def whole(self, weights: FloatArray) -> list[IntArray]:
         """All published tables, in whole numbers, of the sum of the drawn numbers with these weights."""
-        own = {axes: np.tensordot(weights, each, 1) for axes, each in self.components.items()}
-        cells, k = whole_table(self.design, own), len(self.margins.grid.sizes)
+        weighted_sums = {axes: np.tensordot(weights, component, 1) for axes, component in self.components.items()}
+        cells, k = whole_table(self.design, weighted_sums), len(self.margins.grid.sizes)
         return [self._listed(margin(cells, k, axes).reshape(-1), axes) for axes in self.margins.tables]
 
     def _listed(self, numbers: NDArray[Any], axes: Axes) -> NDArray[Any]:
@@ -151,13 +151,13 @@ class MarginAnswers(NoisyAnswers):
     @property
     def measured_tables(self) -> dict[Axes, Measurements]:
         """What was drawn of each measured table, uncut, row by row."""
-        sizes, start, found = self.estimates.margins.grid.sizes, 0, {}
+        sizes, start, tables = self.estimates.margins.grid.sizes, 0, {}
         for axes, mechanism in self.estimates.mechanisms.items():
             cells = np.arange(start, start + product(sizes, axes))
             law = law_of(mechanism)
-            found[axes] = Measurements(law, np.atleast_2d(self.drawn)[: law.numbers, cells], self.draw, cells)
+            tables[axes] = Measurements(law, np.atleast_2d(self.drawn)[: law.numbers, cells], self.draw, cells)
             start += len(cells)
-        return found
+        return tables
 
     @once
     def values(self) -> NDArray[Any]:
@@ -173,11 +173,11 @@ class MarginAnswers(NoisyAnswers):
         return np.concatenate([estimate(self.mechanism, self.estimates.numbers(axes)) for axes in tables])
 
     def _interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        found = [
+        intervals = [
             estimate_interval(self.mechanism, self.estimates.numbers(axes), self.estimates.noise(axes), level)
             for axes in self.estimates.margins.tables
         ]
-        low, high = (np.concatenate(ends) for ends in zip(*found, strict=True))
+        low, high = (np.concatenate(ends) for ends in zip(*intervals, strict=True))
         return np.minimum(low, self.values), np.maximum(high, self.values)
 
 
@@ -200,22 +200,22 @@ class ShareAnswers(MarginAnswers):
     @once
     def values(self) -> FloatArray:
         """The shares: the nearest ones of at least 0 that add up to 1; NaN where the margin is not above 0."""
-        found = []
+        shares = []
         for axes in self.estimates.margins.tables:
             parts, wholes = self._parts(axes)
             share = np.divide(parts, wholes, out=np.full(parts.shape, np.nan), where=wholes > 0)
             order = np.argsort(self.estimates.cells_within(axes, self._within(axes)), kind="stable")
             rows = product(self.estimates.margins.grid.sizes, self._within(axes))
             share[order] = on_simplex(share[order].reshape(rows, -1), 1.0).reshape(-1)
-            found.append(share)
-        return np.concatenate(found)
+            shares.append(share)
+        return np.concatenate(shares)
 
     def _interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        estimates, found = self.estimates, []
+        estimates, intervals = self.estimates, []
         for axes in estimates.margins.tables:
             weights = list(estimates.design.weights(axes, self._within(axes)))
-            found.append(estimated_shares(self.mechanism, *self._parts(axes), weights, estimates.scales)(level))
-        low, high = (np.concatenate(ends) for ends in zip(*found, strict=True))
+            intervals.append(estimated_shares(self.mechanism, *self._parts(axes), weights, estimates.scales)(level))
+        low, high = (np.concatenate(ends) for ends in zip(*intervals, strict=True))
         return np.fmin(low, self.values), np.fmax(high, self.values)
 
     def _within(self, axes: Axes) -> Axes:

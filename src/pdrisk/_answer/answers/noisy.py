@@ -42,14 +42,14 @@ class NoisyAnswers:
     @property
     def eps(self) -> float:
         """The privacy loss paid, of a person: for the values, and for the groups that are shown."""
-        own = self.mechanism.eps_of(self.weight)
-        return float(own if self.selection is None else own + self.selection.eps)
+        loss = self.mechanism.eps_of(self.weight)
+        return float(loss if self.selection is None else loss + self.selection.eps)
 
     @once
     def risk(self) -> Risk:
         """The publishable risks of the answer, and of whether it was given."""
-        own = squared(mu_of_pure(float(self.mechanism.eps_of(self.weight)))) if self.mu2 is None else self.mu2
-        total, paid = own + squared(mu_of_pure(self.looked)), self.eps + self.looked
+        mu2 = squared(mu_of_pure(float(self.mechanism.eps_of(self.weight)))) if self.mu2 is None else self.mu2
+        total, paid = mu2 + squared(mu_of_pure(self.looked)), self.eps + self.looked
         if self.selection is not None:
             total, delta = total + self.selection.mu2, self.selection.delta
             return Risk(float("nan"), min(success_bound(paid, float(delta)), promised(total, delta)), root(total))
@@ -84,8 +84,8 @@ class NoisyAnswers:
         law = self.mechanism.law(self.drawn)
         if law is None or (self.hides_parts and law.numbers > 1):
             return None
-        found = Measurements.of(law, self.drawn, self.draw)
-        return found if self.rounded_to is None else found.rounded(self.rounded_to)
+        measurements = Measurements.of(law, self.drawn, self.draw)
+        return measurements if self.rounded_to is None else measurements.rounded(self.rounded_to)
 
     @property
     def estimated(self) -> FloatArray | None:

@@ -130,10 +130,10 @@ class Combined(Arithmetic):
 
     @property
     def value(self) -> float:
-        found = float(shown(self._form)[0])
-        if not math.isnan(found):
-            return found
-        left, right = (each.number if isinstance(each, Arithmetic) else each for each in (self.left, self.right))
+        value = float(shown(self._form)[0])
+        if not math.isnan(value):
+            return value
+        left, right = (side.number if isinstance(side, Arithmetic) else side for side in (self.left, self.right))
         if self.operation == "/" and right == 0:
             return math.nan
         return float(np.clip(OPERATIONS[self.operation](left, right), *self._form.range())[0])
@@ -180,11 +180,11 @@ class Combined(Arithmetic):
         language: str = "en",
     ) -> str:
         """Explanation of each answer that it was computed from, in plain words, as ``Release.explain`` gives it."""
-        releases, said = list(releases_of(self)), texts(language)
+        releases, wording = list(releases_of(self)), texts(language)
         eps, number = math.fsum(release.answer.eps for release in releases), len(releases)
         value = repr(self).partition(", of ")[0] + ")"
         field = "computed_from_one" if number == 1 else "computed_from_several"
-        head = said[field].format(value=value, number=number, eps=f"{eps:.6g}")
+        head = wording[field].format(value=value, number=number, eps=f"{eps:.6g}")
         told = [release.explain(audience, so_far, prior=prior, language=language) for release in releases]
         return DisplayedText("\n\n".join([head, *told]))
 
@@ -237,7 +237,7 @@ def releases_of(part: Any) -> Iterator[Any]:
     """The releases that a number was computed from, each draw once."""
     if isinstance(part, Combined):
         yield from {
-            frozenset(each._sources()): each for side in (part.left, part.right) for each in releases_of(side)
+            frozenset(release._sources()): release for side in (part.left, part.right) for release in releases_of(side)
         }.values()
     elif isinstance(part, Arithmetic):
         yield part

@@ -128,8 +128,8 @@ def computed(operation: str, left: Expression, right: Expression) -> Expression:
         return times(left, right.constant if operation == "*" else 1 / right.constant)
     if operation == "*" and isinstance(left, Linear) and left.is_constant:
         return times(right, left.constant)
-    found = _multiplied(left, right) if operation == "*" else _divided(left, right)
-    return Multiplied(operation, left, right) if found is None else found
+    form = _multiplied(left, right) if operation == "*" else _divided(left, right)
+    return Multiplied(operation, left, right) if form is None else form
 
 
 def _added(left: Expression, right: Expression) -> Expression:
@@ -299,12 +299,12 @@ def _linearised(expression: Expression, level: float) -> _Smooth | None:
             return _Smooth(value, replace(error, constant=np.zeros(top.size), whole=False), sure & ~np.isnan(value))
         case Added(terms):
             parts = [_linearised(term, level) for term in terms]
-            found = parts[0]
+            total = parts[0]
             for part in parts[1:]:
-                if found is None or part is None:
+                if total is None or part is None:
                     return None
-                found = _Smooth(found.value + part.value, found.error.plus(part.error), found.sure & part.sure)
-            return found
+                total = _Smooth(total.value + part.value, total.error.plus(part.error), total.sure & part.sure)
+            return total
         case Multiplied(operation, left, right):
             return _linearised_product(operation, _linearised(left, level), _linearised(right, level), level)
     return None
@@ -342,10 +342,10 @@ def _sum(ends: list[Ends]) -> Ends:
 def _product(one: Ends, other: Ends) -> Ends:
     """Ends of products of numbers between these ends; 0 times what has no end is 0."""
     with np.errstate(invalid="ignore"):
-        found = np.stack([a * b for a in one for b in other])
+        products = np.stack([a * b for a in one for b in other])
     unknown = np.isnan(np.stack([*one, *other])).any(axis=0)
-    found = np.where(np.isnan(found), 0.0, found)
-    return np.where(unknown, np.nan, found.min(axis=0)), np.where(unknown, np.nan, found.max(axis=0))
+    products = np.where(np.isnan(products), 0.0, products)
+    return np.where(unknown, np.nan, products.min(axis=0)), np.where(unknown, np.nan, products.max(axis=0))
 
 
 def _combined(operation: str, one: Ends, other: Ends, *, touching: bool = False) -> Ends:

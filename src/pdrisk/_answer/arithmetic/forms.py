@@ -51,8 +51,8 @@ class Linear:
 
     def value(self) -> FloatArray:
         """The noisy sums, uncut; whole where the exact ones are; NaN where a part is withheld."""
-        found = self.constant + self._sums(self.noises.weight * self.noises.facts[:, VALUE])
-        return np.rint(found) if self.whole else found
+        noisy_sums = self.constant + self._sums(self.noises.weight * self.noises.facts[:, VALUE])
+        return np.rint(noisy_sums) if self.whole else noisy_sums
 
     def range(self) -> Ends:
         """Range of the exact sums."""
@@ -103,13 +103,13 @@ class Linear:
         lattice = np.where(np.isfinite(lattice), lattice, 1.0)
         steps = np.rint(weights / lattice)
         is_lattice = (units[times > 0] == 1).all() and (np.abs(weights / lattice - steps) <= CLOSE * steps).all()
-        found = _exact(np.stack([steps, times, scales]), level) if is_lattice and level <= SUREST else None
-        if found is not None:  # of multiples of the lattice, the last of which rounding must not leave out
-            found = found if self.whole else found * lattice * (1 + CLOSE)
+        bounds = _exact(np.stack([steps, times, scales]), level) if is_lattice and level <= SUREST else None
+        if bounds is not None:  # of multiples of the lattice, the last of which rounding must not leave out
+            bounds = bounds if self.whole else bounds * lattice * (1 + CLOSE)
         else:
-            found = bound_of_sum(weights * scales, level, times) + (weights * coarseness(scales, units)).max(axis=0)
-            found = np.floor(found) if self.whole else found
-        return found + (np.floor(self.slack) if self.whole else self.slack)
+            bounds = bound_of_sum(weights * scales, level, times) + (weights * coarseness(scales, units)).max(axis=0)
+            bounds = np.floor(bounds) if self.whole else bounds
+        return bounds + (np.floor(self.slack) if self.whole else self.slack)
 
     def interval(self, level: float) -> Ends:
         """Ends between which the exact sums lie, uncut; NaN where a part is withheld."""
@@ -136,8 +136,8 @@ def _exact(laws: FloatArray, level: float) -> FloatArray | None:
         listed.append(tuple((int(weight), int(number), scale) for weight, number, scale in terms))
     if any(points_for(terms) > MOST_POINTS for terms in listed if len(terms) > 1 or (terms and terms[0][1] > 1)):
         return None
-    found = [critical_of_whole(terms, level) if terms else 0 for terms in listed]
-    return np.array(found, dtype=np.float64)[place.reshape(-1)]
+    bounds = [critical_of_whole(terms, level) if terms else 0 for terms in listed]
+    return np.array(bounds, dtype=np.float64)[place.reshape(-1)]
 
 
 @dataclass(frozen=True)
@@ -204,9 +204,9 @@ class Ratio:
                 noise = bound_of_sum(weights * scales[:, at], level, times[:, at])
                 return noise + (weights * coarse[:, at]).max(axis=0) + top.slack[at] + np.abs(r) * bottom.slack[at]
 
-            found = side * limit
-            found[at] = np.minimum(upper_end(side * middle[at], below[at], bound), found[at])
-            return side * found
+            signed_ends = side * limit
+            signed_ends[at] = np.minimum(upper_end(side * middle[at], below[at], bound), signed_ends[at])
+            return side * signed_ends
 
         ends = end(-1.0, low), end(1.0, high)
         withheld = np.isnan(self.top.value()) | np.isnan(below)

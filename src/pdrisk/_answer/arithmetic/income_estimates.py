@@ -67,9 +67,9 @@ class IncomeBins:
     @property
     def times(self) -> FloatArray:
         """How many cells each number of a row is the sum of, shape (R,)."""
-        found = np.ones(len(self.numbers))
-        found[-1] = max(len(found) - 1, 1)
-        return found
+        counts = np.ones(len(self.numbers))
+        counts[-1] = max(len(counts) - 1, 1)
+        return counts
 
     @property
     def clean(self) -> FloatArray:
@@ -104,7 +104,7 @@ class IncomeBins:
     def poverty(self) -> Estimates:
         """Shares of people below the line: ratios of noisy sums, from the lowest line that may be to the highest."""
         median = self.quantile(0.5, LINE_LEVEL)
-        line, lowest, highest = (self.line * float(each[-1]) for each in median)
+        line, lowest, highest = (self.line * float(estimates[-1]) for estimates in median)
         parts = part_below(self.edges, line), part_below(self.edges, lowest), part_below(self.edges, highest)
         everybody = self._sums(np.ones(self.numbers.shape))
 
@@ -114,7 +114,7 @@ class IncomeBins:
         value = shares(np.nan_to_num(parts[0])).value()
         low, _ = shares(np.floor(parts[1])).interval(SHARE_LEVEL)
         _, high = shares(np.ceil(parts[2])).interval(SHARE_LEVEL)
-        value, low, high = (np.clip(each, 0.0, 1.0) for each in (value, low, high))
+        value, low, high = (np.clip(share, 0.0, 1.0) for share in (value, low, high))
         value = np.where(math.isnan(line), np.nan, value)
         return value, np.fmin(low, value), np.fmax(high, value)
 
@@ -130,8 +130,8 @@ class IncomeBins:
         bins = np.arange(number + 1)
         times = self.times[:, np.newaxis] * np.stack([bins, number - bins])[:, np.newaxis]
         flat = weights.reshape(2, -1), times.reshape(2, -1)
-        own = np.where(flat[1] > 0, flat[0], 0.0)
-        reach = bound_of_sum(own * self.scale, level, flat[1]) + (own * self._coarse).max(axis=0)
+        used_weights = np.where(flat[1] > 0, flat[0], 0.0)
+        reach = bound_of_sum(used_weights * self.scale, level, flat[1]) + (used_weights * self._coarse).max(axis=0)
         low, high = quantile_edges(self.numbers, self.edges, q, reach.reshape(weights.shape[1:]) + self._slack)
         value = quantile(self.clean, self.edges, q)
         return value, np.fmin(low, value), np.fmax(high, value)
@@ -160,7 +160,7 @@ class IncomeBins:
         random = np.random.default_rng(SEED)
         # A Laplace variable is the difference of two exponential ones, and a sum of k of two gamma variables.
         drawn = np.stack([self.scale * np.subtract(*random.standard_gamma(k, (2, DRAWS, number))) for k in kinds])
-        found, rank = np.empty(len(clean)), math.ceil(level * (DRAWS + 1)) - 1
+        distances, rank = np.empty(len(clean)), math.ceil(level * (DRAWS + 1)) - 1
         size = max(PIECE // (DRAWS * number), 1)
         for start in range(0, len(clean), size):
             piece = slice(start, start + size)
@@ -168,8 +168,8 @@ class IncomeBins:
             noisy = (clean[piece, np.newaxis] + noise).reshape(-1, number)
             measures = measure(noisy, np.repeat(self.variance * times[piece], DRAWS)).reshape(-1, DRAWS)
             off = np.abs(measures - middle[piece, np.newaxis])
-            found[piece] = np.sort(np.where(np.isnan(off), np.inf, off), axis=1)[:, rank]
-        return found
+            distances[piece] = np.sort(np.where(np.isnan(off), np.inf, off), axis=1)[:, rank]
+        return distances
 
     @property
     def _coarse(self) -> float:

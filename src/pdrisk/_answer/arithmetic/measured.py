@@ -92,8 +92,8 @@ class Measurements:
     @classmethod
     def of(cls, law: Law, drawn: NDArray[Any], draw: str) -> Measurements:
         """Measurements of all cells of a draw."""
-        own = np.atleast_2d(drawn)[: law.numbers]
-        return cls(law, own, draw, np.arange(own.shape[1]))
+        rows = np.atleast_2d(drawn)[: law.numbers]
+        return cls(law, rows, draw, np.arange(rows.shape[1]))
 
     @property
     def withheld(self) -> NDArray[np.bool_]:
@@ -147,9 +147,9 @@ def packed(measurements: Sequence[Measurements | None], digest: str) -> dict[str
                 measurement.drawn.dtype.kind,
                 measurement.cells.size and (measurement.cells == np.arange(measurement.cells.size)).all(),
             )
-            own = {"draw": measurement.draw, "kind": kind, "rows": len(measurement.drawn)}
-            own["drawn"] = packed_array(measurement.drawn, f"<{kind}8")
-            draws.append(own if plain else own | {"cells": packed_array(measurement.cells, "<i8")})
+            packed_draw = {"draw": measurement.draw, "kind": kind, "rows": len(measurement.drawn)}
+            packed_draw["drawn"] = packed_array(measurement.drawn, f"<{kind}8")
+            draws.append(packed_draw if plain else packed_draw | {"cells": packed_array(measurement.cells, "<i8")})
         lines.append({"of": places[key], **measurement.law.said})
     return {"digest": digest, "draws": draws, "lines": lines}
 
@@ -159,26 +159,26 @@ def packed_ends(low: FloatArray, high: FloatArray, digest: str) -> dict[str, Any
     return {"digest": digest, "low": packed_array(low, "<f8"), "high": packed_array(high, "<f8")}
 
 
-def unpacked_ends(said: dict[str, Any]) -> tuple[FloatArray, FloatArray]:
+def unpacked_ends(stored: dict[str, Any]) -> tuple[FloatArray, FloatArray]:
     """The ends from `packed_ends`."""
-    return unpacked_array(said["low"], "<f8"), unpacked_array(said["high"], "<f8")
+    return unpacked_array(stored["low"], "<f8"), unpacked_array(stored["high"], "<f8")
 
 
-def unpacked(said: dict[str, Any]) -> list[Measurements | None]:
+def unpacked(stored: dict[str, Any]) -> list[Measurements | None]:
     """The measurements from `packed`."""
     draws = []
-    for each in said["draws"]:
-        drawn = unpacked_array(each["drawn"], f"<{each['kind']}8").reshape(each["rows"], -1)
-        cells = unpacked_array(each["cells"], "<i8") if "cells" in each else np.arange(drawn.shape[1])
-        draws.append((drawn, each["draw"], cells))
-    found: list[Measurements | None] = []
-    for line in said["lines"]:
+    for draw in stored["draws"]:
+        drawn = unpacked_array(draw["drawn"], f"<{draw['kind']}8").reshape(draw["rows"], -1)
+        cells = unpacked_array(draw["cells"], "<i8") if "cells" in draw else np.arange(drawn.shape[1])
+        draws.append((drawn, draw["draw"], cells))
+    measurements: list[Measurements | None] = []
+    for line in stored["lines"]:
         if line is None:
-            found.append(None)
+            measurements.append(None)
             continue
         law = {name: value for name, value in line.items() if name != "of"}
-        found.append(Measurements(Law.of_said(law), *draws[line["of"]]))
-    return found
+        measurements.append(Measurements(Law.of_said(law), *draws[line["of"]]))
+    return measurements
 
 
 def digest_of(*indexes: pd.Index) -> str:
@@ -186,11 +186,11 @@ def digest_of(*indexes: pd.Index) -> str:
     digest = blake2b(digest_size=16)
     for index in indexes:
         for at in range(index.nlevels):
-            own = index.get_level_values(at)
-            if _are_whole(own) and own.is_monotonic_increasing and own.is_unique:
-                codes, labels = np.arange(len(own)), own
+            level = index.get_level_values(at)
+            if _are_whole(level) and level.is_monotonic_increasing and level.is_unique:
+                codes, labels = np.arange(len(level)), level
             else:
-                codes, labels = pd.factorize(own, use_na_sentinel=False)
+                codes, labels = pd.factorize(level, use_na_sentinel=False)
             digest.update(_written(labels))
             digest.update(codes.astype("<i8", copy=False).data)
     return digest.hexdigest()

@@ -86,8 +86,8 @@ def merged(terms: Noises) -> Noises:
     order, starts = _starts(terms.keys)
     weight = np.add.reduceat(terms.weight[order], starts)
     size = np.add.reduceat(np.abs(terms.weight[order]), starts)
-    found = replace(terms.chosen(order[starts]), weight=weight)
-    return found.chosen(np.abs(weight) > size * ROUNDING)
+    joined = replace(terms.chosen(order[starts]), weight=weight)
+    return joined.chosen(np.abs(weight) > size * ROUNDING)
 
 
 def aligned(one: Noises, other: Noises) -> tuple[Noises, FloatArray, FloatArray]:
@@ -115,14 +115,14 @@ def _packed(keys: IntArray) -> IntArray | None:
     draws = np.zeros(len(keys), dtype=np.int64)
     if not (keys[:, 1:3] == keys[0, 1:3]).all():
         draws = np.unique(keys[:, 2], return_inverse=True)[1].reshape(-1)
-    found, most = np.zeros(len(keys), dtype=np.int64), 1
+    numbers, most = np.zeros(len(keys), dtype=np.int64), 1
     for column in (keys[:, 0], draws, keys[:, 3], keys[:, 4]):
         size = int(column.max()) + 1
         most *= size
         if most > LARGEST or int(column.min()) < 0:
             return None
-        found = found * size + column
-    return found
+        numbers = numbers * size + column
+    return numbers
 
 
 def sums(row: IntArray, terms: FloatArray, size: int) -> FloatArray:
@@ -141,9 +141,9 @@ def different(row: IntArray, columns: list[FloatArray], size: int) -> list[Float
     if not len(row):
         return [np.zeros((1, size)) for _ in range(len(columns) + 1)]
     order = np.lexsort([*columns, row])
-    ordered = [each[order] for each in (row, *columns)]
-    starts = np.flatnonzero(np.append(True, np.any([each[1:] != each[:-1] for each in ordered], axis=0)))
-    rows, *values = (each[starts] for each in ordered)
+    ordered = [column[order] for column in (row, *columns)]
+    starts = np.flatnonzero(np.append(True, np.any([column[1:] != column[:-1] for column in ordered], axis=0)))
+    rows, *values = (column[starts] for column in ordered)
     at = np.arange(len(rows)) - np.searchsorted(rows, rows)
     padded = np.zeros((len(values) + 1, int(at.max()) + 1, size))
     padded[:-1, at, rows] = values

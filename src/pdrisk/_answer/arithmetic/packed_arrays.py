@@ -30,7 +30,7 @@ def unpacked_array(packed: str | list[str], dtype: str) -> NDArray[Any]:
     if isinstance(packed, str):
         raw = np.frombuffer(_bytes(packed), dtype=dtype)
     else:
-        planes = np.array([np.frombuffer(_bytes(each), dtype=np.uint8) for each in packed])
+        planes = np.array([np.frombuffer(_bytes(plane), dtype=np.uint8) for plane in packed])
         _without_sign(planes, dtype)
         raw = np.ascontiguousarray(planes.T).view(dtype).ravel()
     return raw.astype(raw.dtype.newbyteorder("="))

@@ -52,23 +52,27 @@ class AdjustedTables:
         """The least squares over tables, which are about the same people; ``grid`` has all their columns."""
         draws: dict[Axes, list[tuple[FloatArray, float, float]]] = {}
         seen = set()
-        for each in given:
-            measured = each.measured
+        for table in given:
+            measured = table.measured
             if measured is None or (name := (measured.draw, np.sort(measured.cells).tobytes())) in seen:
                 continue  # the same numbers once more, in whatever order, tell nothing new
             seen.add(name)
-            own = _in_grid(each, measured.numbers, grid), measured.variance, float(measured.law.scale)
-            draws.setdefault(axes_of(each, grid), []).append(own)
+            measurement = _in_grid(table, measured.numbers, grid), measured.variance, float(measured.law.scale)
+            draws.setdefault(axes_of(table, grid), []).append(measurement)
         means, variances, scales, excess, doubles = {}, {}, {}, 0.0, 0
         for axes, listed in draws.items():
             variances[axes] = 1 / math.fsum(1 / variance for _, variance, _ in listed)
             shares = [variances[axes] / variance for _, variance, _ in listed]
-            means[axes] = np.sum([share * own for share, (own, _, _) in zip(shares, listed, strict=True)], axis=0)
+            means[axes] = np.sum(
+                [share * numbers for share, (numbers, _, _) in zip(shares, listed, strict=True)], axis=0
+            )
             scales[axes] = [share * scale for share, (_, _, scale) in zip(shares, listed, strict=True)]
-            excess += math.fsum(float(((own - means[axes]) ** 2).sum()) / variance for own, variance, _ in listed)
+            excess += math.fsum(
+                float(((numbers - means[axes]) ** 2).sum()) / variance for numbers, variance, _ in listed
+            )
             doubles += (len(listed) - 1) * means[axes].size
         design = MeasuredMargins(grid.sizes, variances)
-        law = next(each.measured.law for each in given if each.measured is not None)
+        law = next(table.measured.law for table in given if table.measured is not None)
         return cls(grid, law, design, design.estimated_components(means), means, scales, excess, doubles)
 
     @property
@@ -86,7 +90,7 @@ class AdjustedTables:
 
     def of_first(self) -> dict[Axes, FloatArray]:
         """Components of the counts."""
-        return {axes: np.tensordot(np.array(self.law.top), each, 1) for axes, each in self.components.items()}
+        return {axes: np.tensordot(np.array(self.law.top), component, 1) for axes, component in self.components.items()}
 
     def answers(self, axes: Axes) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Values and 95 % intervals of a table, row by row of the grid."""
@@ -129,8 +133,8 @@ def _ratio_ends(
             weights = side * top[:, np.newaxis] - r * bottom[:, np.newaxis]
             return noise.bound(weights, 0.95) + slack[at]
 
-        found = side * upper_end(side * value[at], below[at], bound)
-        ends[at] = np.clip(found, *limits)
+        ratios = side * upper_end(side * value[at], below[at], bound)
+        ends[at] = np.clip(ratios, *limits)
     return low, high
 
 
@@ -143,13 +147,13 @@ def places_of(given: PublishedTable, grid: Grid) -> IntArray:
     """Where the rows of a table stand in the margin of its columns, row by row."""
     axes = axes_of(given, grid)
     order = [given.grid.columns.index(grid.columns[axis]) for axis in axes]
-    own = Grid(tuple(grid.columns[axis] for axis in axes), tuple(grid.levels[axis] for axis in axes))
-    return own.places([tuple(key[at] for at in order) for key in given.keys])
+    margin = Grid(tuple(grid.columns[axis] for axis in axes), tuple(grid.levels[axis] for axis in axes))
+    return margin.places([tuple(key[at] for at in order) for key in given.keys])
 
 
 def _in_grid(given: PublishedTable, numbers: FloatArray, grid: Grid) -> FloatArray:
     """The measured numbers of a table in the shape of its margin."""
-    found, axes = np.empty_like(numbers), axes_of(given, grid)
-    found[:, places_of(given, grid)] = numbers
+    ordered, axes = np.empty_like(numbers), axes_of(given, grid)
+    ordered[:, places_of(given, grid)] = numbers
     shape = (size if axis in axes else 1 for axis, size in enumerate(grid.sizes))
-    return found.reshape(len(numbers), *shape)
+    return ordered.reshape(len(numbers), *shape)

@@ -66,8 +66,8 @@ def table_of_lines(
 
 def wide_table(table: pd.DataFrame) -> pd.DataFrame:
     """The values alone of a table with two index levels, the second one as columns, both in their order."""
-    said = Answer.from_attrs(table.attrs)
-    assert said is not None
+    answer = Answer.from_attrs(table.attrs)
+    assert answer is not None
     rows, columns = (table.index.get_level_values(at) for at in range(2))
     index, across = rows.unique(), columns.unique()
     place = np.full(len(index) * len(across), -1)
@@ -75,13 +75,15 @@ def wide_table(table: pd.DataFrame) -> pd.DataFrame:
     # Placed by hand: pandas before 3.0 mixes up rows in unstack(sort=False).
     placed = table[["value", "low", "high"]].reset_index(drop=True).reindex(place)
     wide = pd.DataFrame(placed["value"].to_numpy().reshape(len(index), -1), index, across)
-    wide = wide.astype("Int64") if said.delta else wide  # combinations that are not shown are NA
+    wide = wide.astype("Int64") if answer.delta else wide  # combinations that are not shown are NA
     headings = tuple(plain_label(label) for label in wide.columns)
-    measured = wide_said(said, table.index, wide)
-    own = replace(said, index=(plain_label(rows.name),), headings=headings, measured=measured, measured_tables=None)
+    measured = wide_said(answer, table.index, wide)
+    wide_answer = replace(
+        answer, index=(plain_label(rows.name),), headings=headings, measured=measured, measured_tables=None
+    )
     if not follow_from(measured):
-        own = replace(own, ends=wide_ends(wide, placed["low"], placed["high"]))
-    return own.attach(wide)
+        wide_answer = replace(wide_answer, ends=wide_ends(wide, placed["low"], placed["high"]))
+    return wide_answer.attach(wide)
 
 
 def intervals_of(edges: Sequence[Any]) -> list[pd.Interval]:
@@ -101,7 +103,7 @@ def _measured_tables(results: Results, index: pd.Index) -> dict[str, Any] | None
 
 def _crossed(outer: pd.Index, inner: pd.Index) -> pd.MultiIndex:
     """One index with the levels of both."""
-    levels = [each.get_level_values(at) for each in (outer, inner) for at in range(each.nlevels)]
+    levels = [index.get_level_values(at) for index in (outer, inner) for at in range(index.nlevels)]
     return pd.MultiIndex.from_arrays(levels, names=[*outer.names, *inner.names])
 
 
@@ -128,16 +130,16 @@ def _stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The rows of all lines, put together without the warning of pandas 2 about columns of NaN alone."""
     columns: dict[str, Any] = {}
     for name in parts[0].columns:
-        own = [part[name] for part in parts]
-        if all(isinstance(each.dtype, pd.Int64Dtype) for each in own):
-            columns[name] = pd.array([value for each in own for value in each], dtype="Int64")
+        pieces = [part[name] for part in parts]
+        if all(isinstance(piece.dtype, pd.Int64Dtype) for piece in pieces):
+            columns[name] = pd.array([value for piece in pieces for value in piece], dtype="Int64")
         else:
             columns[name] = np.concatenate(
                 [
-                    each.to_numpy(dtype=np.float64, na_value=np.nan)
-                    if isinstance(each.dtype, pd.Int64Dtype)
-                    else each.to_numpy()
-                    for each in own
+                    piece.to_numpy(dtype=np.float64, na_value=np.nan)
+                    if isinstance(piece.dtype, pd.Int64Dtype)
+                    else piece.to_numpy()
+                    for piece in pieces
                 ]
             )
     return pd.DataFrame(columns)
@@ -159,7 +161,7 @@ def _table(
 ) -> pd.DataFrame:
     table = parts[0] if len(parts) == 1 else _stacked(parts)
     table.index = index
-    said = replace(
+    answer = replace(
         results.answer(),
         names=names,
         index=tuple(plain_label(name) for name in index.names),
@@ -167,4 +169,4 @@ def _table(
         measured=said_of([one.noisy.measurements for one in results.releases], index, by_group=by_group),
         measured_tables=_measured_tables(results, index),
     )
-    return said.attach(table)
+    return answer.attach(table)

@@ -183,13 +183,13 @@ def _places(cells: PublishedCells, across: list[str], kind: str) -> tuple[Any, l
 
 def _told_apart(labels: list[str]) -> list[str]:
     """Labels short enough to stand beside an axis: cut behind, or in the middle where they begin alike."""
-    found = [shortened(label, LETTERS) for label in labels]
-    if len(set(found)) == len(set(labels)):
-        return found
+    cut_labels = [shortened(label, LETTERS) for label in labels]
+    if len(set(cut_labels)) == len(set(labels)):
+        return cut_labels
     half = LETTERS // 2 - 1
     return [
         label if whole == label else shortened(f"{legible(label)[:half]}…{legible(label)[-half:]}", LETTERS)
-        for whole, label in zip(found, labels, strict=True)
+        for whole, label in zip(cut_labels, labels, strict=True)
     ]
 
 
@@ -201,9 +201,9 @@ def _series(cells: PublishedCells, name: str | None) -> list[tuple[str, Any]]:
     return [(str(label), np.flatnonzero(codes == at)) for at, label in enumerate(labels)]
 
 
-def _reach(cells: PublishedCells, own: Any) -> Any:
+def _reach(cells: PublishedCells, group: Any) -> Any:
     """Reach of the intervals to both sides, 0 where there is none; an adjusted value may lie outside its own."""
-    ends = np.array([cells.values[own] - cells.low[own], cells.high[own] - cells.values[own]])
+    ends = np.array([cells.values[group] - cells.low[group], cells.high[group] - cells.values[group]])
     return np.maximum(np.nan_to_num(ends), 0)
 
 
@@ -218,9 +218,9 @@ def _rows(axes: Axes, cells: PublishedCells, places: Any, groups: Any, bars: boo
     """Points or bars, a row for each, with the rounded value at the right."""
     thick = 0.8 / len(groups)
     texts = cells.texts
-    for at, (label, own) in enumerate(groups):
-        y = places[own] + (at - (len(groups) - 1) / 2) * thick
-        x, reach, known = cells.values[own], _reach(cells, own), ~np.isnan(cells.high[own] - cells.low[own])
+    for at, (label, group) in enumerate(groups):
+        y = places[group] + (at - (len(groups) - 1) / 2) * thick
+        x, reach, known = cells.values[group], _reach(cells, group), ~np.isnan(cells.high[group] - cells.low[group])
         if bars:
             some = ~np.isnan(x)
             axes.barh(y[some], x[some], thick * 0.85, color=COLOURS[at], alpha=0.45, label=label, linewidth=0)
@@ -230,7 +230,7 @@ def _rows(axes: Axes, cells: PublishedCells, places: Any, groups: Any, bars: boo
         some = known & ~np.isnan(x)
         colour = INK if bars else COLOURS[at]
         axes.errorbar(x[some], y[some], xerr=reach[:, some], fmt="none", ecolor=colour, elinewidth=1, capsize=1.5)
-        for row, cell in zip(y.tolist(), own.tolist(), strict=True) if has_room else ():
+        for row, cell in zip(y.tolist(), group.tolist(), strict=True) if has_room else ():
             axes.annotate(
                 texts[cell], (1, row), (4, 0), xycoords=axes.get_yaxis_transform(), textcoords="offset points",
                 va="center", ha="left", annotation_clip=False, **WORDS,
@@ -238,8 +238,8 @@ def _rows(axes: Axes, cells: PublishedCells, places: Any, groups: Any, bars: boo
 
 
 def _line(axes: Axes, cells: PublishedCells, places: Any, groups: Any) -> None:
-    for at, (label, own) in enumerate(groups):
-        order = own[np.argsort(places[own], kind="stable")]
+    for at, (label, group) in enumerate(groups):
+        order = group[np.argsort(places[group], kind="stable")]
         x, y, known = places[order], cells.values[order], ~np.isnan(cells.high[order] - cells.low[order])
         axes.plot(x, y, linestyle=DASHES[at], linewidth=1, color=COLOURS[at], label=label, marker=MARKERS[at], ms=0.1)
         _marks(axes, x, y, known & ~np.isnan(y), at)
@@ -250,22 +250,22 @@ def _line(axes: Axes, cells: PublishedCells, places: Any, groups: Any) -> None:
 
 def _widths(bins: list[Any]) -> Any:
     """Widths of bins, by which numbers are divided; 1 where all are equally wide."""
-    widths = np.array([float(each.right) - float(each.left) for each in bins])
+    widths = np.array([float(interval.right) - float(interval.left) for interval in bins])
     return np.ones(len(widths)) if np.allclose(widths, widths[0]) else widths
 
 
 def _histogram(axes: Axes, cells: PublishedCells, bins: list[Any], groups: Any) -> None:
-    left, right = (np.array([float(getattr(each, end)) for each in bins]) for end in ("left", "right"))
+    left, right = (np.array([float(getattr(interval, end)) for interval in bins]) for end in ("left", "right"))
     unit = _widths(bins)
-    for at, (label, own) in enumerate(groups):
-        height, reach = cells.values[own] / unit[own], _reach(cells, own) / unit[own]
-        wide, known = right[own] - left[own], ~np.isnan(cells.high[own] - cells.low[own]) & ~np.isnan(height)
+    for at, (label, group) in enumerate(groups):
+        height, reach = cells.values[group] / unit[group], _reach(cells, group) / unit[group]
+        wide, known = right[group] - left[group], ~np.isnan(cells.high[group] - cells.low[group]) & ~np.isnan(height)
         look: Any = {"color": COLOURS[at], "alpha": 0.45, "linewidth": 0} if len(groups) == 1 else {
             "fill": False, "edgecolor": COLOURS[at], "linestyle": DASHES[at], "linewidth": 1,
         }  # fmt: skip
         some = ~np.isnan(height)
-        axes.bar(left[own][some], height[some], wide[some], align="edge", label=label, **look)
-        centre = left[own] + wide * (at + 1) / (len(groups) + 1)
+        axes.bar(left[group][some], height[some], wide[some], align="edge", label=label, **look)
+        centre = left[group] + wide * (at + 1) / (len(groups) + 1)
         ink = INK if len(groups) == 1 else COLOURS[at]
         axes.errorbar(
             centre[known], height[known], yerr=reach[:, known], fmt="none", ecolor=ink, elinewidth=1, capsize=1.5
@@ -283,7 +283,7 @@ def _dress(
     known = ~np.isnan(cells.high - cells.low)
     by = ", ".join(name for name in across if name != LINES)
     unit = kind == "histogram" and bool((_widths(list(cells.keys[across[0]])) != 1).any())
-    said = shortened(f"{cells.title} per unit of {by}" if unit else cells.title, 40)
+    title = shortened(f"{cells.title} per unit of {by}" if unit else cells.title, 40)
     noise = "with 95 % noise intervals" if known.any() else "noise intervals not known"
     upright = kind in ("points", "bars")
     numbers = axes.xaxis if upright else axes.yaxis
@@ -294,12 +294,12 @@ def _dress(
     if upright:
         axes.set_yticks(range(0, len(ticks), every), _told_apart(ticks)[::every], **WORDS)
         axes.set_ylim(len(ticks) - 0.4, -0.6)
-        axes.set_xlabel(f"{said}, {noise}" if len(said) < 24 else f"{said},\n{noise}", loc="right", **WORDS)
+        axes.set_xlabel(f"{title}, {noise}" if len(title) < 24 else f"{title},\n{noise}", loc="right", **WORDS)
         axes.margins(x=0.08)
         if by and ticks != [""]:
             axes.set_ylabel(shortened(by, 30), **WORDS)
     else:
-        axes.set_ylabel(said if len(said) < 30 else said.replace(" per ", "\nper "), **WORDS)
+        axes.set_ylabel(title if len(title) < 30 else title.replace(" per ", "\nper "), **WORDS)
         axes.set_xlabel(f"{shortened(by, 30)} ({noise})" if by else noise, **WORDS)
         if ticks and kind == "line":
             axes.set_xticks(

@@ -104,12 +104,14 @@ def consistent(
         raise ParameterError(f"consistent takes 2 to {MOST_TABLES} tables: with one there is nothing to adjust to.")
     _check_alike(given, same_data)
     grid = _common_grid(given)
-    adjusted = AdjustedTables.of([part for each in given for part in each.parts], grid)
+    adjusted = AdjustedTables.of([part for published in given for part in published.parts], grid)
     _warn_of_difference(adjusted)
     shows_whole = bool(whole) and _can_be_whole(adjusted, given[0].said)
     cells = whole_table(adjusted.design, adjusted.of_first()) if shows_whole else None
-    names = tuple(dict.fromkeys(part.by for each in given for part in each.parts if part.measured is not None))
-    return [_shown(each, adjusted, cells, names, same_data=bool(same_data)) for each in given]
+    names = tuple(
+        dict.fromkeys(part.by for published in given for part in published.parts if part.measured is not None)
+    )
+    return [_shown(published, adjusted, cells, names, same_data=bool(same_data)) for published in given]
 
 
 @dataclass(frozen=True)
@@ -130,100 +132,104 @@ def _given(table: object, number: int) -> _Published:
     """An answer that was passed, if what was measured of it is known."""
     called = f"table {number}"
     if isinstance(table, Release):
-        said = table.answer
+        answer = table.answer
         numbers = {"value": [table.value], "low": [table.low], "high": [table.high]}
-        frame = pd.DataFrame(numbers | {name: [each] for name, each in table.noisy.risk_columns.items()})
+        frame = pd.DataFrame(numbers | {name: [value] for name, value in table.noisy.risk_columns.items()})
         measured = [table.noisy.measurements]
     elif isinstance(table, pd.DataFrame):
-        found = Answer.from_attrs(table.attrs)
-        if found is None or found.headings is not None or "value" not in table:
+        description = Answer.from_attrs(table.attrs)
+        if description is None or description.headings is not None or "value" not in table:
             raise ParameterError(
                 f"{called} is not an answer in the form that df.dprisk gives: pass the tables of count, sum or mean "
                 "with by=, as they were returned, not those of crosstab or SQL."
             )
-        said, frame = found, table
+        answer, frame = description, table
         measured = measurements_of(table)
     else:
         raise ColumnTypeError(f"{called} is no answer of pdrisk, but of type {type(table).__name__}.")
-    _check_question(said, called)
-    parts = _parts(said, frame, measured[0], called)
+    _check_question(answer, called)
+    parts = _parts(answer, frame, measured[0], called)
     drawn = [part.measured for part in parts if part.measured is not None]
-    if not drawn or any(not each.law.top or each.withheld.any() for each in drawn):
-        withheld = any(each.withheld.any() for each in drawn)
+    if not drawn or any(not measurement.law.top or measurement.withheld.any() for measurement in drawn):
+        withheld = any(measurement.withheld.any() for measurement in drawn)
         why = "has withheld answers" if withheld else "holds no sums with noise of known scale"
         raise ParameterError(f"{called} {why}: counts, sums and means can be adjusted.")
-    return _Published(frame, said, parts)
+    return _Published(frame, answer, parts)
 
 
-def _check_question(said: Answer, called: str) -> None:
+def _check_question(answer: Answer, called: str) -> None:
     """Refuse answers of which nobody knows whom they are about, or that leave some out by the rule of one table."""
-    if len(said.lines) != 1:
+    if len(answer.lines) != 1:
         raise ParameterError(f"{called} has several statistics: pass tables of one each, such as those of count.")
-    if said.share_of is not None or said.adjusted:
-        what = "shares" if said.share_of is not None else "numbers that were adjusted already"
+    if answer.share_of is not None or answer.adjusted:
+        what = "shares" if answer.share_of is not None else "numbers that were adjusted already"
         raise ParameterError(f"{called} has {what}: pass the tables that were asked for at first.")
-    if said.where_trusted:
+    if answer.where_trusted:
         raise ParameterError(
             f"{called} has a filter that is a mask, a function or a value of yours, and nobody knows whether that of "
             'another table is the same: write it as a text, as in where="age > 40".'
         )
-    if said.leaves_out or (said.groups_each > 1 and not said.overall):
+    if answer.leaves_out or (answer.groups_each > 1 and not answer.overall):
         raise ParameterError(
             f"{called} leaves out rows or groups of people, or counts them in several, so that tables by other columns "
             "are not about the same records: declare the columns of by= as constant=, or ask for margins=."
         )
 
 
-def _parts(said: Answer, frame: pd.DataFrame, measured: Measurements | None, called: str) -> tuple[PublishedTable, ...]:
+def _parts(
+    answer: Answer, frame: pd.DataFrame, measured: Measurements | None, called: str
+) -> tuple[PublishedTable, ...]:
     """The tables of an answer: one, or its cells and each of its margins."""
-    columns = tuple(map(plain_label, frame.index.names)) if said.grouped else ()
-    listed = [key if isinstance(key, tuple) else (key,) for key in frame.index] if said.grouped else [()]
+    columns = tuple(map(plain_label, frame.index.names)) if answer.grouped else ()
+    listed = [key if isinstance(key, tuple) else (key,) for key in frame.index] if answer.grouped else [()]
     drawn: dict[Axes, Measurements | None] = {tuple(range(len(columns))): measured}
-    if said.tables and said.measured_tables is not None:
-        tables = (tuple(each) for each in said.measured_tables["axes"])
-        drawn = dict(zip(tables, unpacked(said.measured_tables), strict=True))
+    if answer.tables and answer.measured_tables is not None:
+        tables = (tuple(axes) for axes in answer.measured_tables["axes"])
+        drawn = dict(zip(tables, unpacked(answer.measured_tables), strict=True))
     rows: dict[Axes, list[int]] = {}
     for at, key in enumerate(listed):
-        rows.setdefault(tuple(axis for axis, label in enumerate(key) if not said.tables or label != ALL), []).append(at)
+        rows.setdefault(tuple(axis for axis, label in enumerate(key) if not answer.tables or label != ALL), []).append(
+            at
+        )
     parts = []
-    for axes, own in rows.items():
-        keys = tuple(tuple(listed[at][axis] for axis in axes) for at in own)
+    for axes, places in rows.items():
+        keys = tuple(tuple(listed[at][axis] for axis in axes) for at in places)
         grid = Grid.of(tuple(columns[axis] for axis in axes), keys) if len(set(keys)) == len(keys) else None
-        if said.delta or grid is None:
+        if answer.delta or grid is None:
             raise ParameterError(f"{called} does not have all combinations of the keys of its columns: list all keys.")
-        parts.append(PublishedTable(grid, keys, np.array(own), _as_listed(grid, keys, drawn.get(axes), said)))
+        parts.append(PublishedTable(grid, keys, np.array(places), _as_listed(grid, keys, drawn.get(axes), answer)))
     return tuple(parts)
 
 
 def _as_listed(
-    grid: Grid, keys: tuple[tuple[Hashable, ...], ...], measured: Measurements | None, said: Answer
+    grid: Grid, keys: tuple[tuple[Hashable, ...], ...], measured: Measurements | None, answer: Answer
 ) -> Measurements | None:
     """What was drawn of a table in the order of its rows: with margins it was drawn row by row of the grid."""
-    return measured.take(grid.places(keys)) if said.tables and measured is not None else measured
+    return measured.take(grid.places(keys)) if answer.tables and measured is not None else measured
 
 
 def _check_alike(given: Sequence[_Published], same_data: bool) -> None:
     """Refuse tables of different questions, or of data of which nobody says that they are the same."""
     first = given[0]
-    for number, each in enumerate(given[1:], start=2):
+    for number, published in enumerate(given[1:], start=2):
         for name, called in SAME.items():
-            if getattr(each.said, name) != getattr(first.said, name):
+            if getattr(published.said, name) != getattr(first.said, name):
                 raise ParameterError(f"tables 1 and {number} have different {called}: pass those of the same question.")
-        if _asked(each) != _asked(first):
+        if _asked(published) != _asked(first):
             raise ParameterError(
-                f"tables 1 and {number} are about {first.said.name} and {each.said.name}, by different bounds or "
+                f"tables 1 and {number} are about {first.said.name} and {published.said.name}, by different bounds or "
                 "mechanisms: pass those of one statistic, with the same bounds= and mechanism=."
             )
     if same_data:
         return
-    for number, each in enumerate(given[1:], start=2):
-        ours, theirs = first.said.meanings or {}, each.said.meanings or {}
+    for number, published in enumerate(given[1:], start=2):
+        ours, theirs = first.said.meanings or {}, published.said.meanings or {}
         if other := next((name for name in ours.keys() & theirs.keys() if ours[name] != theirs[name]), None):
             raise ParameterError(
                 f"the column {printable(other)} of table 1 is computed otherwise in table {number}, or has other "
                 "codes for missing values: pass tables of one meaning."
             )
-    states = {each.said.state for each in given}
+    states = {published.said.state for published in given}
     if None in states or len(states) > 1:
         several = (
             "tables are of different states of the data"
@@ -244,9 +250,9 @@ def _asked(given: _Published) -> tuple[Any, ...]:
 def _common_grid(given: Sequence[_Published]) -> Grid:
     """All columns of the tables, with their keys."""
     levels: dict[Hashable, tuple[Hashable, ...]] = {}
-    every = [(number, part) for number, each in enumerate(given, start=1) for part in each.parts]
-    for number, each in every:
-        for column, level in zip(each.grid.columns, each.grid.levels, strict=True):
+    every = [(number, part) for number, published in enumerate(given, start=1) for part in published.parts]
+    for number, table in every:
+        for column, level in zip(table.grid.columns, table.grid.levels, strict=True):
             if set(levels.setdefault(column, level)) != set(level):
                 raise ParameterError(
                     f"table {number} has other keys of {column} than an earlier one: ask for all with the same keys."
@@ -265,10 +271,10 @@ def _warn_of_difference(adjusted: AdjustedTables) -> None:
         )
 
 
-def _can_be_whole(adjusted: AdjustedTables, said: Answer) -> bool:
+def _can_be_whole(adjusted: AdjustedTables, answer: Answer) -> bool:
     """Whether counts can be shown as whole numbers; refuses what never can, and warns of too many cells."""
-    if said.lines[0].statistic != "count":
-        raise ParameterError(f"whole=True is for numbers of records, and these are {said.name}: leave it out.")
+    if answer.lines[0].statistic != "count":
+        raise ParameterError(f"whole=True is for numbers of records, and these are {answer.name}: leave it out.")
     if adjusted.grid.axes not in adjusted.measured:
         raise ParameterError(
             "whole=True needs a table by all columns, whose cells are the whole numbers: pass it as well, or leave "
@@ -294,8 +300,8 @@ def _shown(
     for part in given.parts:
         axes, places = axes_of(part, adjusted.grid), places_of(part, adjusted.grid)
         estimates, low[part.rows], high[part.rows] = (answer[places] for answer in adjusted.answers(axes))
-        own = estimates if cells is None else margin(cells, cells.ndim, axes).reshape(-1)[places]
-        value[part.rows] = own
+        numbers = estimates if cells is None else margin(cells, cells.ndim, axes).reshape(-1)[places]
+        value[part.rows] = numbers
     low, high = np.fmin(low, value), np.fmax(high, value)
     kept = [name for name in given.table.columns if name in ("eps", "worst_case")]
     table = given.table[kept].assign(value=value, low=low, high=high)[["value", "low", "high", *kept]]
@@ -307,7 +313,7 @@ def _shown(
         high=None,
         scale=None,
     )
-    said = replace(
+    description = replace(
         given.said,
         lines=(line,),
         adjusted=names,
@@ -316,4 +322,4 @@ def _shown(
         measured=None,
         measured_tables=None,
     )
-    return said.attach(table)
+    return description.attach(table)

@@ -91,8 +91,8 @@ class Inequality:
         assert answer is not None
         index = tuple(plain_label(name) for name in bins.index.names)
         answer = replace(answer, index=index, measured=said_of([measured], bins.index))
-        found = cls(answer.attach(bins), bins, line, counts, groups)
-        return replace(found, table=found._table(MEASURE, {name: getattr(counts, name)() for name in of}))
+        inequality = cls(answer.attach(bins), bins, line, counts, groups)
+        return replace(inequality, table=inequality._table(MEASURE, {name: getattr(counts, name)() for name in of}))
 
     @property
     def is_crowded(self) -> NDArray[np.bool_]:
@@ -116,8 +116,8 @@ class Inequality:
         listed = [q] if np.ndim(q) == 0 else list(islice(q, MOST_QUANTILES + 1))  # type: ignore[arg-type]
         if not 1 <= len(listed) <= MOST_QUANTILES:
             raise ParameterError(f"q must be a number, or a list of 1 to {MOST_QUANTILES:,}.")
-        wanted = [checked_probability("q", each) for each in listed]
-        return self._table("q", {each: self._counts.quantile(each) for each in wanted})
+        wanted = [checked_probability("q", probability) for probability in listed]
+        return self._table("q", {probability: self._counts.quantile(probability) for probability in wanted})
 
     @own_errors
     def lorenz(self, group: Hashable | None = None) -> pd.DataFrame:
@@ -156,22 +156,28 @@ class Inequality:
         chosen = self._drawn() if groups is None else list(islice(groups, MOST_CURVES + 1))
         if not 1 <= len(chosen) <= MOST_CURVES:
             raise ParameterError(f"a picture has 1 to {MOST_CURVES} curves: list so many groups.")
-        curves, said = {each: self.lorenz(each) for each in chosen}, texts(language)
-        figure = canvas(3.1, said["lorenz_title"])
+        curves, wording = {group: self.lorenz(group) for group in chosen}, texts(language)
+        figure = canvas(3.1, wording["lorenz_title"])
         axes = styled(figure.subplots())
         axes.set_aspect("equal")
         axes.plot((0, 100), (0, 100), color=PALE, linewidth=1.0)
         axes.annotate(
-            said["lorenz_equal"], (38, 41), rotation=45, color=INK, fontsize=SIZE, rotation_mode="anchor", ha="center"
+            wording["lorenz_equal"],
+            (38, 41),
+            rotation=45,
+            color=INK,
+            fontsize=SIZE,
+            rotation_mode="anchor",
+            ha="center",
         )
-        for (each, curve), colour, dashes in zip(curves.items(), COLOURS, DASHES, strict=False):
-            label = shortened(", ".join(map(str, each)) if isinstance(each, tuple) else str(each), LETTERS)
+        for (group, curve), colour, dashes in zip(curves.items(), COLOURS, DASHES, strict=False):
+            label = shortened(", ".join(map(str, group)) if isinstance(group, tuple) else str(group), LETTERS)
             points = 100 * curve["people"], 100 * curve["income"]
             axes.plot(*points, color=colour, linestyle=dashes, linewidth=1.3, label=label)
         axes.set_xlim(0, 100)
         axes.set_ylim(0, 100)
-        axes.set_xlabel(said["lorenz_people"], labelpad=2, **WORDS)
-        axes.set_ylabel(said["lorenz_income"], labelpad=3, **WORDS)
+        axes.set_xlabel(wording["lorenz_people"], labelpad=2, **WORDS)
+        axes.set_ylabel(wording["lorenz_income"], labelpad=3, **WORDS)
         if self._groups is not None:
             axes.legend(loc="upper left", frameon=False, fontsize=SIZE, labelcolor=INK, borderaxespad=0.2)
         return figure
@@ -203,20 +209,20 @@ class Inequality:
                 "in the first bin."
             )
 
-    def _table(self, level: str, found: dict[Any, Estimates]) -> pd.DataFrame:
+    def _table(self, level: str, estimates: dict[Any, Estimates]) -> pd.DataFrame:
         """Estimates of each row of the bins as a table with one more index level."""
         columns = {
-            name: np.stack([each[at] for each in found.values()], axis=1).ravel()
+            name: np.stack([estimate[at] for estimate in estimates.values()], axis=1).ravel()
             for at, name in enumerate(("value", "low", "high"))
         }
-        index: pd.Index = pd.Index(list(found), name=level)
+        index: pd.Index = pd.Index(list(estimates), name=level)
         if self._groups is not None:
             rows = _with_all(self._groups) if len(self._counts.numbers) > 1 else self._groups
-            index = _with_level(rows.repeat(len(found)), index.take(np.tile(np.arange(len(found)), len(rows))))
-        said = Answer.from_attrs(self.bins.attrs)
-        assert said is not None
+            index = _with_level(rows.repeat(len(estimates)), index.take(np.tile(np.arange(len(estimates)), len(rows))))
+        answer = Answer.from_attrs(self.bins.attrs)
+        assert answer is not None
         names = tuple(plain_label(name) for name in index.names)
-        return replace(said, index=names, measured=None).attach(pd.DataFrame(columns, index=index))
+        return replace(answer, index=names, measured=None).attach(pd.DataFrame(columns, index=index))
 
     def __repr__(self) -> str:
         return f"inequality of {self.bins.index.names[-1]}, from noisy bins (.bins)\n{self.table}"

@@ -37,22 +37,22 @@ def measured_columns(
     ``size``: how many cells it has.
     ``line``: what number of the line ``draw`` holds, if not ``at``.
     """
-    own = measured[at]
-    columns = number_columns(own, max(0 if each is None else len(each.drawn) for each in measured), size)
-    columns[DRAW] = None if own is None else _draws(own, at if line is None else line)
+    measurements = measured[at]
+    columns = number_columns(measurements, max(0 if other is None else len(other.drawn) for other in measured), size)
+    columns[DRAW] = None if measurements is None else _draws(measurements, at if line is None else line)
     return columns
 
 
 def number_columns(measured: Measurements | None, most: int, size: int, name: str = MEASURED) -> dict[str, Any]:
     """Columns with the uncut numbers of each cell: one of this name, or several with their number behind."""
     names = [name] if most <= 1 else [f"{name}_{at}" for at in range(most)]
-    columns: dict[str, Any] = {own: np.full(size, np.nan) for own in names}
+    columns: dict[str, Any] = {column: np.full(size, np.nan) for column in names}
     if measured is None:
         return columns
     numbers = measured.numbers
     is_whole = measured.law.unit == 1 and bool((np.abs(numbers) < LARGEST_EXACT).all())
-    for own, values in zip(names, numbers, strict=False):
-        columns[own] = values.astype(np.int64) if is_whole else values
+    for column, values in zip(names, numbers, strict=False):
+        columns[column] = values.astype(np.int64) if is_whole else values
     return columns
 
 
@@ -73,46 +73,50 @@ def said_of(measured: Sequence[Measurements | None], index: pd.Index, *, by_grou
 
 def sorted_table(table: pd.DataFrame) -> pd.DataFrame:
     """A table of one line with its largest values first, and its measurements in the same order."""
-    found, said = table.sort_values("value", ascending=False, kind="stable"), Answer.from_attrs(table.attrs)
-    if said is None or said.measured is None:
-        return found
-    order = table.index.get_indexer(found.index)
-    measured = [None if each is None else each.take(order) for each in unpacked(said.measured)]
-    return replace(said, measured=said_of(measured, found.index)).attach(found)
+    ordered, answer = table.sort_values("value", ascending=False, kind="stable"), Answer.from_attrs(table.attrs)
+    if answer is None or answer.measured is None:
+        return ordered
+    order = table.index.get_indexer(ordered.index)
+    measured = [
+        None if measurements is None else measurements.take(order) for measurements in unpacked(answer.measured)
+    ]
+    return replace(answer, measured=said_of(measured, ordered.index)).attach(ordered)
 
 
-def wide_said(said: Answer, index: pd.Index, wide: pd.DataFrame) -> dict[str, Any] | None:
+def wide_said(answer: Answer, index: pd.Index, wide: pd.DataFrame) -> dict[str, Any] | None:
     """Measurements of a table of one line for its attrs, once its second index level has become columns.
 
     They are those of its cells row by row; None where it has cells that the long table lacks.
     """
-    if said.measured is None:
+    if answer.measured is None:
         return None
     places = index.get_indexer(pd.MultiIndex.from_product([wide.index, wide.columns]))
     if (places < 0).any():
         return None
-    measured = [None if each is None else each.take(places) for each in unpacked(said.measured)]
+    measured = [
+        None if measurements is None else measurements.take(places) for measurements in unpacked(answer.measured)
+    ]
     return packed(measured, digest_of(wide.index, wide.columns)) | {"wide": True}
 
 
 def follow_from(measured: dict[str, Any] | None) -> bool:
     """Whether the intervals of a crosstab follow from what was drawn for it."""
     drawn = [] if measured is None else unpacked(measured)
-    return bool(drawn) and all(each is not None and form_of(each) is not None for each in drawn)
+    return bool(drawn) and all(measurements is not None and form_of(measurements) is not None for measurements in drawn)
 
 
 def wide_ends(wide: pd.DataFrame, low: pd.Series, high: pd.Series) -> dict[str, Any]:
     """Ends of the intervals of a crosstab for its attrs, of its cells row by row."""
-    ends = [each.to_numpy(dtype=np.float64, na_value=np.nan) for each in (low, high)]
+    ends = [column.to_numpy(dtype=np.float64, na_value=np.nan) for column in (low, high)]
     return packed_ends(ends[0], ends[1], digest_of(wide.index, wide.columns))
 
 
 def ends_of(table: pd.DataFrame) -> tuple[FloatArray, FloatArray] | None:
     """Ends of the intervals of a crosstab whose attrs have them; None of others, and of a part of one."""
-    said = Answer.from_attrs(table.attrs)
-    if said is None or said.ends is None or said.ends["digest"] != digest_of(table.index, table.columns):
+    answer = Answer.from_attrs(table.attrs)
+    if answer is None or answer.ends is None or answer.ends["digest"] != digest_of(table.index, table.columns):
         return None
-    return unpacked_ends(said.ends)
+    return unpacked_ends(answer.ends)
 
 
 def measurements_of(table: pd.DataFrame) -> list[Measurements | None]:
@@ -120,33 +124,33 @@ def measurements_of(table: pd.DataFrame) -> list[Measurements | None]:
 
     ``table``: as it was returned; with other rows or another order only if it has the columns of ``measured=True``.
     """
-    said = Answer.from_attrs(table.attrs)
-    if said is None:
+    answer = Answer.from_attrs(table.attrs)
+    if answer is None:
         raise ParameterError(NO_ANSWER)
-    if said.measured is None:
-        return [None] * len(said.lines)
-    found = unpacked(said.measured)
-    indexes = (table.index, table.columns) if said.measured.get("wide") else (table.index,)
-    if said.measured["digest"] == digest_of(*indexes):
-        return found
-    if DRAW not in table or said.tables:
-        hint = "." if said.tables else ", or ask with measured=True, so that each row holds its own."
+    if answer.measured is None:
+        return [None] * len(answer.lines)
+    measured = unpacked(answer.measured)
+    indexes = (table.index, table.columns) if answer.measured.get("wide") else (table.index,)
+    if answer.measured["digest"] == digest_of(*indexes):
+        return measured
+    if DRAW not in table or answer.tables:
+        hint = "." if answer.tables else ", or ask with measured=True, so that each row holds its own."
         raise ParameterError(
             "the rows of this table were edited, so pdrisk does not know which measurement belongs to which: pass it "
             f"as it was returned{hint}"
         )
-    return _of_columns(table, found)
+    return _of_columns(table, measured)
 
 
 def rows_of_line(table: pd.DataFrame, line: int) -> Any:
     """Positions of the rows of a line in a table of which `measurements_of` gives the measurements, in their order."""
-    said = Answer.from_attrs(table.attrs)
-    assert said is not None
-    number, size = len(said.lines), table.size if "value" not in table else len(table)
-    if DRAW in table and said.measured is not None and said.measured["digest"] != digest_of(table.index):
+    answer = Answer.from_attrs(table.attrs)
+    assert answer is not None
+    number, size = len(answer.lines), table.size if "value" not in table else len(table)
+    if DRAW in table and answer.measured is not None and answer.measured["digest"] != digest_of(table.index):
         lines = table[DRAW].str.extract(r":(\d+):", expand=False).fillna("-1").astype(np.int64).to_numpy()
         return np.flatnonzero(lines == line)
-    if said.measured is not None and said.measured.get("by_group"):
+    if answer.measured is not None and answer.measured.get("by_group"):
         return np.arange(line, size, number)
     return np.arange(line * (size // number), (line + 1) * (size // number))
 
@@ -158,15 +162,15 @@ def _of_columns(table: pd.DataFrame, known: list[Measurements | None]) -> list[M
     if parts.isna().to_numpy().any():
         raise wrong
     line, cell = parts[1].to_numpy().astype(np.int64), parts[2].to_numpy().astype(np.int64)
-    found: list[Measurements | None] = []
-    for at, each in enumerate(known):
-        own = cell[line == at]
-        if each is None:
-            found.append(None)
+    measured: list[Measurements | None] = []
+    for at, measurements in enumerate(known):
+        cells = cell[line == at]
+        if measurements is None:
+            measured.append(None)
             continue
-        order = np.argsort(each.cells, kind="stable")
-        places = order[np.minimum(np.searchsorted(each.cells, own, sorter=order), len(order) - 1)]
-        if (each.cells[places] != own).any() or (parts[0].to_numpy()[line == at] != each.draw).any():
+        order = np.argsort(measurements.cells, kind="stable")
+        places = order[np.minimum(np.searchsorted(measurements.cells, cells, sorter=order), len(order) - 1)]
+        if (measurements.cells[places] != cells).any() or (parts[0].to_numpy()[line == at] != measurements.draw).any():
             raise wrong
-        found.append(each.take(places))
-    return found
+        measured.append(measurements.take(places))
+    return measured

@@ -66,8 +66,8 @@ def quality(table: pd.DataFrame, limits: Sequence[float] = (0.1, 0.33)) -> pd.Se
     codes: Any = np.where(share <= good, 0, np.where(share <= fair, 1, 2))
     codes = np.where(np.isnan(values) | np.isnan(high - low), -1, codes)
 
-    def classes(own: Any) -> Any:
-        return pd.Categorical.from_codes(own, categories=pd.Index(CLASSES), ordered=True)
+    def classes(column_codes: Any) -> Any:
+        return pd.Categorical.from_codes(column_codes, categories=pd.Index(CLASSES), ordered=True)
 
     if codes.ndim == 1:
         return pd.Series(classes(codes), index=table.index, name="quality")
@@ -109,14 +109,14 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
     """
     base: Any = bases(deviations(table))
     if "value" not in table:
-        found = table.apply(lambda column: column)  # a copy with the same attrs
+        rounded_table = table.apply(lambda column: column)  # a copy with the same attrs
         for at in range(table.shape[1]):
-            found.isetitem(at, to_multiples(table.iloc[:, at], base[:, at], np.rint))
-        return found
-    found = table.copy()
+            rounded_table.isetitem(at, to_multiples(table.iloc[:, at], base[:, at], np.rint))
+        return rounded_table
+    rounded_table = table.copy()
     for name, how in (("value", np.rint), ("low", np.floor), ("high", np.ceil)):
-        found[name] = to_multiples(table[name], base, how)
-    return found
+        rounded_table[name] = to_multiples(table[name], base, how)
+    return rounded_table
 
 
 def _limits(limits: Sequence[float]) -> tuple[float, float]:
@@ -167,11 +167,11 @@ def _check(table: pd.DataFrame) -> None:
         library = type(table).__module__.partition(".")[0].removeprefix("builtins")
         kind = f"{library}.{type(table).__name__}".removeprefix(".")
         raise ColumnTypeError(f"a table is a pandas DataFrame that pdrisk returned, not of type {kind}.")
-    if (said := Answer.from_attrs(table.attrs)) is None:
+    if (answer := Answer.from_attrs(table.attrs)) is None:
         raise ParameterError(NO_ANSWER)
-    said.check_unchanged(table)
-    if not said.groups:  # of SQL, whose columns are none of these
-        said.check_numbers("this function")
+    answer.check_unchanged(table)
+    if not answer.groups:  # of SQL, whose columns are none of these
+        answer.check_numbers("this function")
     if "value" in table and not set(table.columns) >= ENDS:
         raise _no_intervals()
 
@@ -187,13 +187,13 @@ def deviations(table: pd.DataFrame) -> FloatArray:
     check_unscaled(table)
     values, low, high = intervals(table)
     half = (high - low).ravel() / 2
-    found = np.where(np.isfinite(half), half, np.nan) / DEVIATIONS
+    spreads = np.where(np.isfinite(half), half, np.nan) / DEVIATIONS
     for at, measured in enumerate(measurements_of(table)):
         form = None if measured is None else form_of(measured)
         if form is not None:
             deviation, rows = error_deviation(form), rows_of_line(table, at)
-            found[rows] = np.where(np.isfinite(deviation), deviation, found[rows])
-    return found.reshape(values.shape)
+            spreads[rows] = np.where(np.isfinite(deviation), deviation, spreads[rows])
+    return spreads.reshape(values.shape)
 
 
 def bases(deviation: FloatArray) -> FloatArray:
@@ -216,5 +216,5 @@ def to_multiples(column: pd.Series, base: Any, how: Any) -> Any:
     fine: Any = steps < 1
     inverse = np.maximum(np.rint(1 / steps), 1.0)
     rounded_values = np.where(fine, how(values * inverse) / inverse, how(values / steps) * steps)
-    found = pd.Series(np.where(some, rounded_values, values), index=column.index)
-    return found.astype(column.dtype).array
+    multiples = pd.Series(np.where(some, rounded_values, values), index=column.index)
+    return multiples.astype(column.dtype).array

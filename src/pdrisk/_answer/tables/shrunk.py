@@ -65,48 +65,48 @@ def shrink(table: pd.DataFrame, towards: Hashable = ALL_AREAS) -> pd.DataFrame:
     >>> bool(((shrunk["value"] - 38).abs().mean() < (table["value"] - 38).abs().mean() / 2))
     True
     """
-    said, measured = _means(table)
+    answer, measured = _means(table)
     rows = rows_of_line(table, 0)
-    (lo, hi) = said.lines[0].bounds or (0.0, 1.0)
+    (lo, hi) = answer.lines[0].bounds or (0.0, 1.0)
     value = np.full(len(table), np.nan)
     weight = np.full(len(table), np.nan)
     for area in _areas(table, rows, measured, towards):
         above, below = measured.take(area).numbers
-        found = shrinkage(above, below, measured.variance)
-        value[rows[area]], weight[rows[area]] = np.clip(lo + (hi - lo) * found.share, lo, hi), found.weight
-    kept = table.drop(columns=[each for each in (*MEASURED_COLUMNS, DRAW) if each in table])
+        estimates = shrinkage(above, below, measured.variance)
+        value[rows[area]], weight[rows[area]] = np.clip(lo + (hi - lo) * estimates.share, lo, hi), estimates.weight
+    kept = table.drop(columns=[name for name in (*MEASURED_COLUMNS, DRAW) if name in table])
     low, high = np.fmin(table["low"], value), np.fmax(table["high"], value)
     result = kept.assign(value=value, low=low, high=high)
     result.insert(list(result.columns).index("high") + 1, WEIGHT, weight)
-    line = replace(said.lines[0], noise95=float(np.fmax(high - value, value - low).max()))
+    line = replace(answer.lines[0], noise95=float(np.fmax(high - value, value - low).max()))
     label = "" if towards == ALL_AREAS else str(plain_label(towards))
-    return replace(said, lines=(line,), shrunk=label, measured=None).attach(result)
+    return replace(answer, lines=(line,), shrunk=label, measured=None).attach(result)
 
 
 def _means(table: object) -> tuple[Answer, Measurements]:
     """What a table says of itself, and its measurements; refuses all but means with two measured sums."""
     if not isinstance(table, pd.DataFrame):
         raise ColumnTypeError(f"shrink takes a table that pdrisk returned, not one of type {type(table).__name__}.")
-    said = Answer.from_attrs(table.attrs)
-    if said is None:
+    answer = Answer.from_attrs(table.attrs)
+    if answer is None:
         raise ParameterError(NO_ANSWER)
-    if said.shrunk is not None:
+    if answer.shrunk is not None:
         raise ParameterError("this table was shrunk already: pass the one that was asked for.")
-    if not said.grouped or said.headings is not None or "value" not in table or len(said.lines) != 1:
+    if not answer.grouped or answer.headings is not None or "value" not in table or len(answer.lines) != 1:
         raise ParameterError(
             "shrink takes the means of one column by areas, in the form that df.dprisk gives: ask "
             'df.dprisk.mean("x", by="area", ...).'
         )
-    if said.tables or said.adjusted:
+    if answer.tables or answer.adjusted:
         raise ParameterError("this table has margins, to which shrunk cells would not add up: ask without margins=.")
-    said.check_numbers("shrink")
-    measured = measurements_of(table)[0] if said.lines[0].mechanism == MECHANISM else None
+    answer.check_numbers("shrink")
+    measured = measurements_of(table)[0] if answer.lines[0].mechanism == MECHANISM else None
     if measured is None or not measured.law.bottom:
         raise ParameterError(
-            f"{said.lines[0].name} has no measured sums to shrink by: ask for a mean by the usual mechanism, two_sums, "
-            "under a ledger without round_to."
+            f"{answer.lines[0].name} has no measured sums to shrink by: ask for a mean by the usual mechanism, "
+            "two_sums, under a ledger without round_to."
         )
-    return said, measured
+    return answer, measured
 
 
 def _areas(table: pd.DataFrame, rows: IntArray, measured: Measurements, towards: Hashable) -> list[IntArray]:

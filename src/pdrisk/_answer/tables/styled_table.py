@@ -74,28 +74,28 @@ def show(table: pd.DataFrame) -> Styler:
     if not isinstance(table, pd.DataFrame):
         library = type(table).__module__.partition(".")[0]
         raise ColumnTypeError(f"show takes a pandas table of pdrisk, not one of type {library}.{type(table).__name__}.")
-    said = Answer.from_attrs(table.attrs)
-    if said is None:
+    answer = Answer.from_attrs(table.attrs)
+    if answer is None:
         raise ParameterError(NO_ANSWER)
-    own, looks = _of_sql(table, said) if is_of_sql(said) else _of_table(with_keys(table, said))
+    published, looks = _of_sql(table, answer) if is_of_sql(answer) else _of_table(with_keys(table, answer))
     try:
-        style = own.style
+        style = published.style
     except (ImportError, AttributeError):
         raise ParameterError(
             'a styled table needs jinja2: pip install "pdrisk[plots]", or write rounded(table).'
         ) from None
-    for at, name in enumerate(own.columns):
+    for at, name in enumerate(published.columns):
         if at in looks:
             column = iter(looks[at][0])
             style = style.format(partial(_next, column), subset=pd.IndexSlice[:, [name]])
-        elif pd.api.types.is_float_dtype(own.iloc[:, at].dtype):
+        elif pd.api.types.is_float_dtype(published.iloc[:, at].dtype):
             style = style.format("{:.4g}", subset=pd.IndexSlice[:, [name]])
 
     def grey(frame: pd.DataFrame) -> Any:
-        found = np.full(frame.shape, "", dtype=object)
+        styles = np.full(frame.shape, "", dtype=object)
         for at, (_, colours) in looks.items():
-            found[:, at] = colours
-        return found
+            styles[:, at] = colours
+        return styles
 
     return style.apply(grey, axis=None)
 
@@ -108,41 +108,41 @@ def _of_table(table: pd.DataFrame) -> tuple[pd.DataFrame, Looks]:
     """A table of one row for each number, or a crosstab: what may be published, and the looks of its columns."""
     check_unscaled(table)
     values, low, high = intervals(table)
-    own: Any = public(table)
-    fitting = own
+    published: Any = public(table)
+    fitting = published
     try:
         step, fitting = bases(np.ravel(deviations(table))), public(rounded(table))  # ends of intervals outwards
     except ParameterError:  # rows were taken out: half an interval must do
         step = bases(np.ravel(high - low) / 2 / DEVIATIONS)
-    is_long = "value" in own
+    is_long = "value" in published
     size, colours = step.reshape(values.shape), _colours(values, low, high)
     looks: Looks = {}
-    for at, name in enumerate(own.columns):
+    for at, name in enumerate(published.columns):
         if is_long and name not in ENDS:
             continue
         cells = (slice(None), at) if size.ndim > 1 else slice(None)
-        whole = pd.api.types.is_integer_dtype(own["value" if is_long else name].dtype)
+        whole = pd.api.types.is_integer_dtype(published["value" if is_long else name].dtype)
         looks[at] = _texts(fitting.iloc[:, at], size[cells], whole), colours[cells]
-    return own, looks
+    return published, looks
 
 
-def _of_sql(table: pd.DataFrame, said: Answer) -> tuple[pd.DataFrame, Looks]:
+def _of_sql(table: pd.DataFrame, answer: Answer) -> tuple[pd.DataFrame, Looks]:
     """An answer of `sql`: each noisy column with those of its interval."""
-    own: Any = public(table)
+    published: Any = public(table)
     looks: Looks = {}
-    for name in noisy_headings(table, said):
+    for name in noisy_headings(table, answer):
         names = [name, f"{name}_low", f"{name}_high"]
-        if not set(names) <= set(own.columns):
+        if not set(names) <= set(published.columns):
             continue
-        values, low, high = (own[each].to_numpy(dtype=np.float64, na_value=np.nan) for each in names)
+        values, low, high = (published[column].to_numpy(dtype=np.float64, na_value=np.nan) for column in names)
         step, colours = bases((high - low) / 2 / DEVIATIONS), _colours(values, low, high)
-        whole = pd.api.types.is_integer_dtype(own[name].dtype)
-        for each, how in zip(names, (np.rint, np.floor, np.ceil), strict=True):  # ends of intervals outwards
-            fitting = pd.Series(to_multiples(own[each], step, how))
-            looks[own.columns.get_loc(each)] = _texts(fitting, step, whole), colours
+        whole = pd.api.types.is_integer_dtype(published[name].dtype)
+        for column, how in zip(names, (np.rint, np.floor, np.ceil), strict=True):  # ends of intervals outwards
+            fitting = pd.Series(to_multiples(published[column], step, how))
+            looks[published.columns.get_loc(column)] = _texts(fitting, step, whole), colours
     if not looks:
         raise ParameterError("this answer has no noise intervals: ask pdrisk.sql with risk_columns=True.")
-    return own, looks
+    return published, looks
 
 
 def _texts(column: pd.Series, step: FloatArray, whole: bool) -> list[str]:

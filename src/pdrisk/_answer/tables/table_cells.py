@@ -52,9 +52,9 @@ def cells_of(answer: Any) -> PublishedCells:
         return _of_computed(answer)
     if isinstance(answer, Release):
         answer.answer.check_numbers("a plot")
-        said, keys = answer.answer, pd.DataFrame({LINES: [answer.name]})
-        ends = (np.array([float(each)]) for each in (answer.value, answer.low, answer.high))
-        return _checked(said, keys, *ends)
+        description, keys = answer.answer, pd.DataFrame({LINES: [answer.name]})
+        ends = (np.array([float(number)]) for number in (answer.value, answer.low, answer.high))
+        return _checked(description, keys, *ends)
     table, known = pandas_table(answer)
     if known is None:
         return _of_columns(table)
@@ -79,8 +79,8 @@ def cells_of(answer: Any) -> PublishedCells:
 
 def _of_computed(number: Combined) -> PublishedCells:
     """The cell of a number that was computed from releases."""
-    for each in releases_of(number):
-        check_bounds(each.answer)
+    for release in releases_of(number):
+        check_bounds(release.answer)
     value, low, high = (np.array([end]) for end in (number.value, *number.interval()))
     low, high = np.where(np.isfinite(low), low, np.nan), np.where(np.isfinite(high), high, np.nan)
     step = bases((high - low) / 2 / DEVIATIONS)
@@ -90,33 +90,33 @@ def _of_computed(number: Combined) -> PublishedCells:
 def pandas_table(answer: Any) -> tuple[pd.DataFrame, Answer | None]:
     """An answer as a frame of pandas, and its description; None of a frame of Polars, which has no room for one."""
     if isinstance(answer, pd.DataFrame):
-        said = Answer.from_attrs(answer.attrs)
-        if said is None:
+        description = Answer.from_attrs(answer.attrs)
+        if description is None:
             raise ParameterError(NO_ANSWER)
-        return answer, said
+        return answer, description
     library = type(answer).__module__.partition(".")[0]
     if library == "polars" and type(answer).__name__ == "DataFrame":
         return pd.DataFrame(answer.to_dict(as_series=False)), None
     if library == "pyarrow" and type(answer).__name__ == "Table":
-        found = (answer.schema.metadata or {}).get(ATTRIBUTE.encode())
-        said = None if found is None else Answer.from_attrs({ATTRIBUTE: found.decode()})
-        if said is not None:
-            check_bounds(said)
+        encoded = (answer.schema.metadata or {}).get(ATTRIBUTE.encode())
+        description = None if encoded is None else Answer.from_attrs({ATTRIBUTE: encoded.decode()})
+        if description is not None:
+            check_bounds(description)
         return pd.DataFrame(answer.to_pydict()), None
     raise ColumnTypeError(
         f"this takes a release or a table that pdrisk returned, not of type {library}.{type(answer).__name__}."
     )
 
 
-def is_of_sql(said: Answer) -> bool:
+def is_of_sql(answer: Answer) -> bool:
     """Whether it describes an answer of `sql`, whose columns are those of the statement."""
-    return said.headings is not None and (bool(said.groups) or not said.index)
+    return answer.headings is not None and (bool(answer.groups) or not answer.index)
 
 
-def with_keys(table: pd.DataFrame, said: Answer) -> pd.DataFrame:
+def with_keys(table: pd.DataFrame, answer: Answer) -> pd.DataFrame:
     """The table with its keys in the index, also where ``reset_index()`` made columns of them."""
-    names = [name for name in table.columns if plain_label(name) in said.index]
-    if not names or len(names) != len(said.index) or type(table.index) is not pd.RangeIndex:
+    names = [name for name in table.columns if plain_label(name) in answer.index]
+    if not names or len(names) != len(answer.index) or type(table.index) is not pd.RangeIndex:
         return table
     return table.set_index(names)
 
@@ -152,40 +152,40 @@ def written_cells(values: FloatArray, base: FloatArray) -> list[str]:
 
 
 def _checked(
-    said: Answer, keys: pd.DataFrame, *ends: FloatArray, deviation: Any = None, title: str = ""
+    answer: Answer, keys: pd.DataFrame, *ends: FloatArray, deviation: Any = None, title: str = ""
 ) -> PublishedCells:
-    check_bounds(said)
+    check_bounds(answer)
     values, low, high = ends
     low, high = np.where(np.isfinite(low), low, np.nan), np.where(np.isfinite(high), high, np.nan)
     if deviation is None:
         deviation = (high - low) / 2 / DEVIATIONS
     step: Any = bases(np.ravel(deviation))
-    of_counts = all(line.statistic.partition("(")[0] in ("count", "hist") for line in said.lines)
-    shares = said.share_of is not None
+    of_counts = all(line.statistic.partition("(")[0] in ("count", "hist") for line in answer.lines)
+    shares = answer.share_of is not None
     if of_counts and not shares:
         step = np.where((step < 1) & (step > 0), 1.0, step)
-    name = title or (said.lines[0].name if len(said.lines) == 1 else "noisy value")
-    if of_counts and (said.bins_clamp is not None or name == "count()"):
+    name = title or (answer.lines[0].name if len(answer.lines) == 1 else "noisy value")
+    if of_counts and (answer.bins_clamp is not None or name == "count()"):
         name = "count"
     if shares:
         name = "share" if name == "count" else f"share of {name}"
     return PublishedCells(keys, values, low, high, step, name, of_counts)
 
 
-def _levels(index: pd.Index, said: Answer) -> pd.DataFrame:
+def _levels(index: pd.Index, answer: Answer) -> pd.DataFrame:
     """Labels of the rows by level; column and statistic become one."""
-    found = {str(index.names[at] or "group"): list(index.get_level_values(at)) for at in range(index.nlevels)}
-    if list(found)[:2] == ["column", "statistic"] and not said.names:
-        pairs = zip(found.pop("column"), found.pop("statistic"), strict=True)
+    levels = {str(index.names[at] or "group"): list(index.get_level_values(at)) for at in range(index.nlevels)}
+    if list(levels)[:2] == ["column", "statistic"] and not answer.names:
+        pairs = zip(levels.pop("column"), levels.pop("statistic"), strict=True)
         texts = [f"{what} of {label_of(column)}" if isinstance(column, str) else str(what) for column, what in pairs]
-        return pd.DataFrame({LINES: texts, **_objects(found)})
-    if said.names and "name" in found:
-        return pd.DataFrame({LINES: found.pop("name"), **_objects(found)})
-    return pd.DataFrame(_objects(found))
+        return pd.DataFrame({LINES: texts, **_objects(levels)})
+    if answer.names and "name" in levels:
+        return pd.DataFrame({LINES: levels.pop("name"), **_objects(levels)})
+    return pd.DataFrame(_objects(levels))
 
 
-def _objects(found: dict[str, list[Any]]) -> dict[str, Any]:
-    return {name: pd.Series(labels, dtype=object) for name, labels in found.items()}
+def _objects(levels: dict[str, list[Any]]) -> dict[str, Any]:
+    return {name: pd.Series(labels, dtype=object) for name, labels in levels.items()}
 
 
 def _ends(table: pd.DataFrame) -> list[FloatArray]:
@@ -202,18 +202,18 @@ def _noise(table: pd.DataFrame) -> FloatArray | None:
         return None
 
 
-def noisy_headings(table: pd.DataFrame, said: Answer) -> list[Any]:
+def noisy_headings(table: pd.DataFrame, answer: Answer) -> list[Any]:
     """Columns of noisy numbers in an answer of `sql`, without those of their intervals and risks."""
-    headings = [name for name in table.columns if name in (said.headings or ())]
+    headings = [name for name in table.columns if name in (answer.headings or ())]
     extra = {f"{name}_{end}" for name in headings for end in ("low", "high", "eps", "worst_case", "delta", "success")}
-    found = [name for name in headings if name not in said.groups and name not in extra]
-    return [name for name in found if pd.api.types.is_numeric_dtype(table[name].dtype)]
+    candidates = [name for name in headings if name not in answer.groups and name not in extra]
+    return [name for name in candidates if pd.api.types.is_numeric_dtype(table[name].dtype)]
 
 
-def _of_sql(table: pd.DataFrame, said: Answer) -> PublishedCells:
+def _of_sql(table: pd.DataFrame, answer: Answer) -> PublishedCells:
     """Cells of an answer in SQL: its noisy columns beside each other, with intervals where it has columns of them."""
-    headings = [name for name in table.columns if name in (said.headings or ())]
-    keys, noisy = [name for name in headings if name in said.groups], noisy_headings(table, said)
+    headings = [name for name in table.columns if name in (answer.headings or ())]
+    keys, noisy = [name for name in headings if name in answer.groups], noisy_headings(table, answer)
     if not noisy:
         raise ParameterError("this answer has no column of noisy numbers to draw.")
 
@@ -225,7 +225,7 @@ def _of_sql(table: pd.DataFrame, said: Answer) -> PublishedCells:
     rows = {str(key): pd.Series(np.repeat(table[key].to_numpy(dtype=object), len(noisy))) for key in keys}
     title = str(noisy[0]) if len(noisy) == 1 else "noisy value"
     lines = {LINES: list(map(str, noisy)) * len(table)} if len(noisy) > 1 or not keys else {}
-    return _checked(said, pd.DataFrame({**rows, **lines}), *ends, title=title)
+    return _checked(answer, pd.DataFrame({**rows, **lines}), *ends, title=title)
 
 
 def _of_columns(table: pd.DataFrame) -> PublishedCells:

@@ -12,7 +12,7 @@ from pdrisk._core.risks.whole_numbers import common_denominator, counted
 RARE = 0.05  # a smaller chance is said as "1 in x"
 
 
-def chances(said: Mapping[str, str], prior: float, losses: Iterable[float]) -> tuple[str, list[str]]:
+def chances(wording: Mapping[str, str], prior: float, losses: Iterable[float]) -> tuple[str, list[str]]:
     """An attacker's chance before, and the most that it rises to after each of some losses.
 
     ``prior``: the base rate, a probability.
@@ -29,15 +29,15 @@ def chances(said: Mapping[str, str], prior: float, losses: Iterable[float]) -> t
     if prior < RARE:
         whole = round(1 / prior)
         number = whole if math.isclose(whole, 1 / prior) else math.ceil(1 / prior)
-        before = said["chance_in"].format(number=f"{number:,}")
+        before = wording["chance_in"].format(number=f"{number:,}")
     else:
         times = math.floor(Fraction(repr(prior)) * out_of)
-        before = said["chance_of"].format(times=f"{times:,}", out_of=f"{out_of:,}")
+        before = wording["chance_of"].format(times=f"{times:,}", out_of=f"{out_of:,}")
     after = []
     for risk in risks:
         times, at_most = counted(risk, out_of)
-        chance = said["chance_of"].format(times=f"{times:,}", out_of=f"{out_of:,}")
+        chance = wording["chance_of"].format(times=f"{times:,}", out_of=f"{out_of:,}")
         if risk < RARE:
-            chance, at_most = said["chance_in"].format(number=f"{math.floor(1 / Fraction(risk)):,}"), True
-        after.append(said["chance_at_most" if at_most else "chance_over"].format(chance=chance))
+            chance, at_most = wording["chance_in"].format(number=f"{math.floor(1 / Fraction(risk)):,}"), True
+        after.append(wording["chance_at_most" if at_most else "chance_over"].format(chance=chance))
     return before, after

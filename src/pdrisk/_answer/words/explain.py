@@ -34,9 +34,14 @@ Rows = list[tuple[str, str]]
 
 def participant(worst_case: float) -> str:
     """What one release means to a person who thinks about taking part."""
-    said = texts("en")
+    wording = texts("en")
     out_of = common_denominator([worst_case])
-    lines = [*_pair(said, worst_case, out_of, "one"), said["unit_of_record"], said["one_release"], said["not_covered"]]
+    lines = [
+        *_pair(wording, worst_case, out_of, "one"),
+        wording["unit_of_record"],
+        wording["one_release"],
+        wording["not_covered"],
+    ]
     return "\n".join(lines)
 
 
@@ -56,13 +61,13 @@ def explained(
     ``prior``: the chance that an attacker starts from, instead of a coin's 1/2.
     ``exposed``: the curator's numbers of each line, as far as they are known; only the curator's text shows them.
     """
-    said = texts(language, answer)
+    wording = texts(language, answer)
     if not isinstance(audience, str) or audience not in AUDIENCES:
         raise ParameterError(f"unknown audience {shown(audience)}; available: {', '.join(AUDIENCES)}.")
     if audience in PUBLIC and answer.bounds_from_data:
         raise not_for_others(answer.name)
     start = None if prior is None else checked_probability("prior", prior)
-    spent = spent_so_far(so_far, answer, said)
+    spent = spent_so_far(so_far, answer, wording)
     if answer.delta and audience == "curator":
         raise ParameterError(
             "the curator's text bounds what an attacker may come to believe, and with delta no such bound holds: see "
@@ -73,7 +78,7 @@ def explained(
             "prior= asks what an attacker may come to believe, and with delta no such bound holds for everybody: leave "
             "it out, to be told how often the best attacker is right."
         )
-    telling = _Telling(answer, said, spent, start, exposed)
+    telling = _Telling(answer, wording, spent, start, exposed)
     return DisplayedText(getattr(telling, audience)())
 
 
@@ -99,27 +104,30 @@ class _Telling:
     exposed: Sequence[Exposed | None]
 
     def participant(self) -> str:
-        answer, said = self.answer, self.said
+        answer, wording = self.answer, self.said
         out_of, number = self._out_of(), "several" if answer.several else "one"
         if self.prior is None:
-            lines = _pair(said, self._own, out_of, number)
+            lines = _pair(wording, self._own, out_of, number)
         else:
             before, after, together = self._chances(self.prior)
-            lines = [said["imagine_prior"].format(before=before), said[f"with_prior_{number}"].format(after=after)]
-        unit = said["unit_of_person" if answer.has_person else "unit_of_record"]
+            lines = [
+                wording["imagine_prior"].format(before=before),
+                wording[f"with_prior_{number}"].format(after=after),
+            ]
+        unit = wording["unit_of_person" if answer.has_person else "unit_of_record"]
         lines.append(unit.format(unit=printable(answer.unit)))
         if answer.delta:
-            lines.append(said["delta_told"].format(one_in=f"{math.floor(1 / Fraction(repr(answer.delta))):,}"))
+            lines.append(wording["delta_told"].format(one_in=f"{math.floor(1 / Fraction(repr(answer.delta))):,}"))
         if answer.withheld:
-            lines.append(said["withheld"])
+            lines.append(wording["withheld"])
         if self._all is None:
-            lines.append(said["one_release"])
+            lines.append(wording["one_release"])
         elif self.prior is None:
-            lines.append(_counts(said, f"so_far{self._limited}", self._all, out_of))
+            lines.append(_counts(wording, f"so_far{self._limited}", self._all, out_of))
         else:
-            lines.append(said["so_far_prior"].format(after=together))
+            lines.append(wording["so_far_prior"].format(after=together))
         lines += self.spent.doubts
-        return "\n".join([*lines, said["not_covered"]])
+        return "\n".join([*lines, wording["not_covered"]])
 
     def _chances(self, prior: float) -> tuple[str, str, str]:
         """Chances before, after this release, and after all so far (the same as after this one if unknown)."""
@@ -144,27 +152,33 @@ class _Telling:
             )
         out_of = self._out_of([one.numbers.two_worlds for one in known])
         head = [*self._caution(), *self._protected(), *self._eps(), *self._risk("together", out_of)]
-        own = [
+        sections = [
             laid_out(f"  {line.name}", [("  " + self.said["label_not_held"], self.said["not_held"])])
             if one is None
             else self._exposed(line, one, out_of)
             for line, one in zip(self.answer.lines, self.exposed, strict=True)
         ]
-        return "\n".join([laid_out(self._title("curator"), head), f"  -- {self.said['curator_only']} --", *own])
+        return "\n".join([laid_out(self._title("curator"), head), f"  -- {self.said['curator_only']} --", *sections])
 
     def publication(self) -> str:
-        answer, said = self.answer, self.said
-        hidden, where, rule = hidden_values(answer), printable(answer.where or ""), rule_of(answer, said)
+        answer, wording = self.answer, self.said
+        hidden, where, rule = hidden_values(answer), printable(answer.where or ""), rule_of(answer, wording)
         which = "hidden" if hidden else "all" if not where else "trusted" if answer.where_trusted else "some"
-        asked = said[f"asked_of_{which}"].format(where=where, names=hidden)
-        rows = [*of_truncated(self._answers(), answer, said), (said["asked_of"], f"{asked}; {rule}" if rule else asked)]
+        asked = wording[f"asked_of_{which}"].format(where=where, names=hidden)
+        rows = [
+            *of_truncated(self._answers(), answer, wording),
+            (wording["asked_of"], f"{asked}; {rule}" if rule else asked),
+        ]
         if answer.bins_clamp is not None:
-            rows.append((said["bins"], said["bins_clamp" if answer.bins_clamp else "bins_leave_out"]))
-        rows += groups_said(answer, said)
-        neighbours = said["neighbours_is_person" if answer.has_person else "neighbours_is"]
-        rows += [(said["unit"], self._unit()), (said["neighbours"], neighbours.format(unit=printable(answer.unit)))]
+            rows.append((wording["bins"], wording["bins_clamp" if answer.bins_clamp else "bins_leave_out"]))
+        rows += groups_said(answer, wording)
+        neighbours = wording["neighbours_is_person" if answer.has_person else "neighbours_is"]
+        rows += [
+            (wording["unit"], self._unit()),
+            (wording["neighbours"], neighbours.format(unit=printable(answer.unit))),
+        ]
         rows += [(line.name, self._declared(line)) for line in answer.lines]
-        rows += [*self._eps(), *self._risk("composition"), (said["uncovered"], said["uncovered_is"])]
+        rows += [*self._eps(), *self._risk("composition"), (wording["uncovered"], wording["uncovered_is"])]
         return laid_out(self._title("publication"), rows)
 
     @property
@@ -193,20 +207,20 @@ class _Telling:
         return [(self.said["caution"], self.said["caution_from_data"])] if self.answer.bounds_from_data else []
 
     def _answers(self) -> Rows:
-        answer, said = self.answer, self.said
+        answer, wording = self.answer, self.said
         value = answer.lines[0].value
         if answer.several or value is None:
             covered = [self._interval()] if any(map(_has_interval, answer.lines)) else []
             return [*((line.name, self._noise(line)) for line in answer.lines), *covered, *self._clips()]
         if answer.withheld:
-            return [(said["answer"], said["answer_withheld"])]
+            return [(wording["answer"], wording["answer_withheld"])]
         one = answer.lines[0]
         noisy, low, high = one.shown(value), one.shown(one.low, "before"), one.shown(one.high, "after")
         if not _has_interval(one) and one.rank95 is not None:
-            text = said["interval_by_rank"].format(ranks=self._ranks(one))
-            return [(said["answer"], said["answer_by_rank"].format(value=noisy)), (said["interval"], text)]
-        text = said["answer_is"].format(value=noisy, low=low, high=high)
-        return [(said["answer"], text), self._interval(), *self._clips()]
+            text = wording["interval_by_rank"].format(ranks=self._ranks(one))
+            return [(wording["answer"], wording["answer_by_rank"].format(value=noisy)), (wording["interval"], text)]
+        text = wording["answer_is"].format(value=noisy, low=low, high=high)
+        return [(wording["answer"], text), self._interval(), *self._clips()]
 
     def _interval(self) -> tuple[str, str]:
         """What an interval covers."""
@@ -220,7 +234,7 @@ class _Telling:
         return [(self.said["clip"], self.said["clip_is"].format(low=low, high=high)) for low, high in texts]
 
     def _ranks(self, line: AnswerLine) -> str:
-        ranks, step = (math.nan if each is None else each for each in (line.rank95, line.step))
+        ranks, step = (math.nan if number is None else number for number in (line.rank95, line.step))
         if (few := formatting.records_said_of(ranks)) is None:
             return self.said["ranks_unknown"]
         field, weight = ("ranks_within", 1) if line.weights is None else ("ranks_within_weight", line.weights[1])
@@ -244,32 +258,32 @@ class _Telling:
         return _eps(line.eps - line.eps_groups - line.sampling_eps)
 
     def _eps(self) -> Rows:
-        answer, said = self.answer, self.said
+        answer, wording = self.answer, self.said
         field = "eps_groups" if answer.grouped else "eps_is"
         if answer.grouped and answer.has_person:
             field += "_person" if answer.groups_each == 1 else "_overall" if answer.overall else "_several"
         elif answer.grouped and of_rows(answer):
             field += "_row"
         most = {"rows": f"{answer.rows:,}", "groups": f"{answer.groups_each:,}"}
-        text = said[field].format(eps=_eps(answer.eps), unit=printable(answer.unit), **most)
+        text = wording[field].format(eps=_eps(answer.eps), unit=printable(answer.unit), **most)
         for names in answer.shared:
-            text += said["eps_shared"].format(names=names)
+            text += wording["eps_shared"].format(names=names)
         if answer.least_group is not None:
-            text += said["eps_counted"].format(extra=_eps(answer.extra), size=f"{answer.least_group:,}")
+            text += wording["eps_counted"].format(extra=_eps(answer.extra), size=f"{answer.least_group:,}")
         if not answer.delta:
-            return [(said["eps"], text)]
-        text += said["eps_of_groups"].format(groups=_eps(answer.eps_groups))
-        return [(said["eps"], text), (said["delta"], said["delta_is"].format(delta=_eps(answer.delta)))]
+            return [(wording["eps"], text)]
+        text += wording["eps_of_groups"].format(groups=_eps(answer.eps_groups))
+        return [(wording["eps"], text), (wording["delta"], wording["delta_is"].format(delta=_eps(answer.delta)))]
 
     def _unit(self) -> str:
         """Who is protected, and how the rows of a person count."""
-        answer, said, unit = self.answer, self.said, printable(self.answer.unit)
+        answer, wording, unit = self.answer, self.said, printable(self.answer.unit)
         if not answer.has_person:
-            return said["unit_row" if of_rows(answer) else "unit_is"].format(unit=unit)
+            return wording["unit_row" if of_rows(answer) else "unit_is"].format(unit=unit)
         way = "per_person" if answer.per_person else "one" if answer.rows == 1 else "rows"
-        counted = said[f"counted_{way}"].format(way=answer.per_person, rows=f"{answer.rows:,}")
-        counted += f",{where}" if (where := where_rows_count(answer, said)) else ""
-        return said["unit_person"].format(unit=unit, counted=counted)
+        counted = wording[f"counted_{way}"].format(way=answer.per_person, rows=f"{answer.rows:,}")
+        counted += f",{where}" if (where := where_rows_count(answer, wording)) else ""
+        return wording["unit_person"].format(unit=unit, counted=counted)
 
     def _protected(self) -> Rows:
         """Who is protected, unless that is the usual: one record, which is assumed to be a person."""
@@ -277,35 +291,35 @@ class _Telling:
 
     def _risk(self, label: str, out_of: int | None = None) -> Rows:
         """The chances with and without this release, and with all releases so far."""
-        said, denominator = self.said, self._out_of() if out_of is None else out_of
+        wording, denominator = self.said, self._out_of() if out_of is None else out_of
         if self.prior is None:
-            risk = _counts(said, "risk", self._own, denominator)
+            risk = _counts(wording, "risk", self._own, denominator)
         else:
             before, after, both = self._chances(self.prior)
-            risk = said["risk_prior"].format(before=before, after=after)
+            risk = wording["risk_prior"].format(before=before, after=after)
         total = self.spent.total
         if self._all is None or total is None:
-            together = said["together_unknown"]
+            together = wording["together_unknown"]
         elif self.prior is None:
-            together = _counts(said, f"together{self._limited}", self._all, denominator, eps=_eps(total))
+            together = _counts(wording, f"together{self._limited}", self._all, denominator, eps=_eps(total))
         else:
-            together = said["together_prior"].format(eps=_eps(total), after=both)
-        doubts = [(said["label_doubts"], text) for text in self.spent.doubts]
-        return [(said["label_risk"], risk), (said[f"label_{label}"], together), *doubts]
+            together = wording["together_prior"].format(eps=_eps(total), after=both)
+        doubts = [(wording["label_doubts"], text) for text in self.spent.doubts]
+        return [(wording["label_risk"], risk), (wording[f"label_{label}"], together), *doubts]
 
     def _declared(self, line: AnswerLine) -> str:
-        said = self.said
-        ranges = line.bounds_as(said["bounds_range"], said["bounds_of_column"])
+        wording = self.said
+        ranges = line.bounds_as(wording["bounds_range"], wording["bounds_of_column"])
         without = "bounds_none" if self.answer.bins_clamp is None else "bounds_of_bins"
         source = "bounds_by_where" if line.bounds_by_where else "bounds_are"
-        bounds = said[source].format(ranges=ranges) if ranges else said[without]
-        bounds += of_survey(line, said)
+        bounds = wording[source].format(ranges=ranges) if ranges else wording[without]
+        bounds += of_survey(line, wording)
         noise = MECHANISMS[line.mechanism].noise
         if line.scale is not None:
-            noise = said["noise_scaled"].format(noise=noise, scale=line.length(line.scale))
+            noise = wording["noise_scaled"].format(noise=noise, scale=line.length(line.scale))
         base = line.rounded_to
-        rounded = "" if base is None else said["rounded_to"].format(base=formatting.number(base))
-        return said["line_is"].format(
+        rounded = "" if base is None else wording["rounded_to"].format(base=formatting.number(base))
+        return wording["line_is"].format(
             bounds=bounds,
             noise=noise,
             rounded=rounded,
@@ -315,62 +329,62 @@ class _Telling:
 
     def _exposed(self, line: AnswerLine, exposed: Exposed, out_of: int) -> str:
         """The curator's numbers of one line."""
-        answer, said, found = self.answer, self.said, exposed.numbers
-        whole, local = line.length(line.global_sensitivity), said["local_sensitivity_unknown"]
-        if not math.isnan(found.local_sensitivity):
-            share = rounded_up(min(found.local_sensitivity / line.global_sensitivity, 1.0))
-            value = line.length(found.local_sensitivity)
-            local = said["local_sensitivity_is"].format(value=value, share=share)
-        even, loss = MECHANISMS[line.mechanism].is_even, rounded_up(min(found.loss, line.eps), 6)
+        answer, wording, numbers = self.answer, self.said, exposed.numbers
+        whole, local = line.length(line.global_sensitivity), wording["local_sensitivity_unknown"]
+        if not math.isnan(numbers.local_sensitivity):
+            share = rounded_up(min(numbers.local_sensitivity / line.global_sensitivity, 1.0))
+            value = line.length(numbers.local_sensitivity)
+            local = wording["local_sensitivity_is"].format(value=value, share=share)
+        even, loss = MECHANISMS[line.mechanism].is_even, rounded_up(min(numbers.loss, line.eps), 6)
         of = "even" if even else "is"
-        moved_most = said["global_sensitivity_is" + "_person" * answer.has_person].format(
-            value=whole, unit=printable(answer.unit), where=said["in_all_groups"] * answer.grouped
+        moved_most = wording["global_sensitivity_is" + "_person" * answer.has_person].format(
+            value=whole, unit=printable(answer.unit), where=wording["in_all_groups"] * answer.grouped
         )
-        moved = said["clamped_none"]
-        if found.clamped > 0:
-            moved = said["clamped_is"].format(share=formatting.share(found.clamped))
+        moved = wording["clamped_none"]
+        if numbers.clamped > 0:
+            moved = wording["clamped_is"].format(share=formatting.share(numbers.clamped))
         rows = [
-            (said["global_sensitivity"], moved_most),
-            (said["local_sensitivity"], local),
-            (said["records"], f"{found.n:,}"),
-            *([(said["clamped"], moved)] if line.bounds else []),
-            *share_left_out(found.left_out, answer, said),
-            (said["privacy_loss"], said[f"privacy_loss_{of}"].format(loss=loss, eps=_eps(line.eps))),
+            (wording["global_sensitivity"], moved_most),
+            (wording["local_sensitivity"], local),
+            (wording["records"], f"{numbers.n:,}"),
+            *([(wording["clamped"], moved)] if line.bounds else []),
+            *share_left_out(numbers.left_out, answer, wording),
+            (wording["privacy_loss"], wording[f"privacy_loss_{of}"].format(loss=loss, eps=_eps(line.eps))),
         ]
-        one_of_n = 1 / max(found.n, 1)
+        one_of_n = 1 / max(numbers.n, 1)
         priors = {"worst_case": 0.5, "two_worlds": 0.5, "many_worlds": one_of_n, "identifiability": one_of_n}
         for metric, prior in priors.items():
-            risk = line.risk.worst_case if metric == "worst_case" else getattr(found, metric)
-            text = said["risk_none"]
+            risk = line.risk.worst_case if metric == "worst_case" else getattr(numbers, metric)
+            text = wording["risk_none"]
             if answer.replaces and math.isnan(risk):
-                text = said["risk_undefined"]
-            elif prior == 1 and found.n:
-                text = said["risk_certain"]
+                text = wording["risk_undefined"]
+            elif prior == 1 and numbers.n:
+                text = wording["risk_certain"]
             elif not math.isnan(risk):
-                meaning = said[f"{metric}_means"]
-                text = said["risk_row"].format(prior=probability(prior), risk=probability(risk), meaning=meaning)
-            rows.append((said[metric], text))
+                meaning = wording[f"{metric}_means"]
+                text = wording["risk_row"].format(prior=probability(prior), risk=probability(risk), meaning=meaning)
+            rows.append((wording[metric], text))
         field = "most_exposed" + (
             "_even" if even else "_by_rank" if line.rank95 is not None or line.clip is not None else ""
         )
-        rows.append((said["label_most_exposed"], _counts(said, field, found.two_worlds, out_of)))
+        rows.append((wording["label_most_exposed"], _counts(wording, field, numbers.two_worlds, out_of)))
         if not answer.several:
             return laid_out("", rows)
-        name = line.name if exposed.group is None else said["group_is"].format(name=line.name, group=exposed.group)
+        name = line.name if exposed.group is None else wording["group_is"].format(name=line.name, group=exposed.group)
         return laid_out(f"  {name}", [(f"  {label}", text) for label, text in rows])
 
 
-def _pair(said: Mapping[str, str], risk: float, out_of: int, number: str) -> list[str]:
+def _pair(wording: Mapping[str, str], risk: float, out_of: int, number: str) -> list[str]:
     """The chances without and with a release of one or several numbers; neither stands alone."""
-    without = said[f"without_{number}"].format(coin=f"{out_of // 2:,}", out_of=f"{out_of:,}")
-    return [said["imagine"], without, _counts(said, f"with_{number}", risk, out_of)]
+    without = wording[f"without_{number}"].format(coin=f"{out_of // 2:,}", out_of=f"{out_of:,}")
+    return [wording["imagine"], without, _counts(wording, f"with_{number}", risk, out_of)]
 
 
-def _counts(said: Mapping[str, str], field: str, risk: float, out_of: int, **other: str) -> str:
+def _counts(wording: Mapping[str, str], field: str, risk: float, out_of: int, **other: str) -> str:
     """A text about a risk in whole numbers; near certainty the one that says "more than"."""
     times, at_most = counted(risk, out_of)
     coin = out_of // 2
-    return said[field if at_most else f"{field}_over"].format(
+    return wording[field if at_most else f"{field}_over"].format(
         times=f"{times:,}", out_of=f"{out_of:,}", coin=f"{coin:,}", more=f"{times - coin:,}", **other
     )
 

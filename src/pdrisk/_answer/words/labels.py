@@ -34,10 +34,10 @@ def clamped(answer: Answer, line: AnswerLine) -> str:
     if len(known) > 1:
         spans = [f"{name} {span}" for (name, _), span in zip(known, spans, strict=True)]
     by_where = " (bounds from WHERE)" * line.bounds_by_where
-    said = [f"of values clamped to {' and '.join(spans)}{by_where}"] if spans else []
+    parts = [f"of values clamped to {' and '.join(spans)}{by_where}"] if spans else []
     if line.weights is not None:
-        said.append(f"weights trimmed at {number(line.weights[1])}")
-    return ", ".join(said)
+        parts.append(f"weights trimmed at {number(line.weights[1])}")
+    return ", ".join(parts)
 
 
 def hidden_values(answer: Answer) -> str:
@@ -46,13 +46,13 @@ def hidden_values(answer: Answer) -> str:
     return ", ".join(dict.fromkeys(names))
 
 
-def of_survey(line: AnswerLine, said: Mapping[str, str]) -> str:
+def of_survey(line: AnswerLine, wording: Mapping[str, str]) -> str:
     """The weights of a line and its sampling error, in words; "" of one without either."""
-    found = ""
+    text = ""
     if line.weights is not None:
-        found = said["weights_are"].format(column=printable(str(line.weights[0])), most=number(line.weights[1]))
+        text = wording["weights_are"].format(column=printable(str(line.weights[0])), most=number(line.weights[1]))
     if line.sampling_se is not None:
-        found += said["sampling_error_is"].format(se=number(line.sampling_se))
+        text += wording["sampling_error_is"].format(se=number(line.sampling_se))
     if line.sampling_eps:
-        found += said["sampling_error_costs"].format(eps=f"{line.sampling_eps:.6g}")
-    return found
+        text += wording["sampling_error_costs"].format(eps=f"{line.sampling_eps:.6g}")
+    return text

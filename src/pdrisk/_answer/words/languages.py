@@ -20,11 +20,11 @@ def texts(language: object, about: Answer | None = None) -> Mapping[str, str]:
     """The texts of a language by field; those about an answer are of what it hides, if that is not a person."""
     if not isinstance(language, str) or language not in LANGUAGES:
         raise ParameterError(f"unknown language {shown(language)}; available: {', '.join(LANGUAGES)}.")
-    said = LANGUAGES[language]
+    wording = LANGUAGES[language]
     if about is None or not (about.replaces or of_rows(about)):
-        return said
+        return wording
     variant = "replaced" if about.replaces else "of_rows"
-    return {name: said.get(f"{name}_{variant}", text) for name, text in said.items()}
+    return {name: wording.get(f"{name}_{variant}", text) for name, text in wording.items()}
 
 
 def of_rows(answer: Answer) -> bool:

@@ -25,13 +25,13 @@ def explained_ledger(ledger: object, audience: object, language: object) -> str:
     """A ledger in words, for one audience."""
     if not isinstance(ledger, Payer):
         raise ColumnTypeError("explain takes an answer of pdrisk, or so_far=ledger alone for all answers together.")
-    said = texts(language)
+    wording = texts(language)
     if not isinstance(audience, str) or audience not in AUDIENCES:
         raise ParameterError(
             f"a ledger is explained to {', '.join(AUDIENCES)}, not to {shown(audience)}: the curator's text is about "
             "one answer."
         )
-    telling: Callable[[], str] = getattr(_AllAnswers(ledger, promise_of(ledger), said), audience)
+    telling: Callable[[], str] = getattr(_AllAnswers(ledger, promise_of(ledger), wording), audience)
     return DisplayedText(telling())
 
 
@@ -59,22 +59,26 @@ class _AllAnswers:
         )
 
     def analyst(self) -> str:
-        said, left, paid = self.said, self.ledger.remaining(), self.promise.paid
-        spent = said["ledger_spent_is"].format(eps=f"{float(paid.eps):.6g}", queries=f"{paid.queries:,}")
-        rows = [(said["ledger_spent"], spent), (said["left"], left_of(left, said)), (said["label_risk"], self._risk())]
+        wording, left, paid = self.said, self.ledger.remaining(), self.promise.paid
+        spent = wording["ledger_spent_is"].format(eps=f"{float(paid.eps):.6g}", queries=f"{paid.queries:,}")
+        rows = [
+            (wording["ledger_spent"], spent),
+            (wording["left"], left_of(left, wording)),
+            (wording["label_risk"], self._risk()),
+        ]
         if self.promise.limit is None:
             fixed = promised(paid.mu2, paid.delta) if paid.eps else 0.5
-            rows.append((said["ledger_fixed"], self._counts("ledger_fixed_is", fixed)))
-        name = said["analyst_title"].format(name=printable(self.ledger.dataset))
+            rows.append((wording["ledger_fixed"], self._counts("ledger_fixed_is", fixed)))
+        name = wording["analyst_title"].format(name=printable(self.ledger.dataset))
         return laid_out(name, [*rows, *self._beside()])
 
     def publication(self) -> str:
-        said = self.said
+        wording = self.said
         unit = self._unit("unit_person", "unit_is")
         neighbours = self._unit("neighbours_is_person", "neighbours_is")
-        rows = [(said["unit"], unit), (said["neighbours"], neighbours), (said["label_risk"], self._risk())]
-        rows += [*self._beside(), (said["uncovered"], said["uncovered_is"])]
-        return laid_out(said["publication_title"].format(name=printable(self.ledger.dataset)), rows)
+        rows = [(wording["unit"], unit), (wording["neighbours"], neighbours), (wording["label_risk"], self._risk())]
+        rows += [*self._beside(), (wording["uncovered"], wording["uncovered_is"])]
+        return laid_out(wording["publication_title"].format(name=printable(self.ledger.dataset)), rows)
 
     @property
     def _so_far(self) -> float:
@@ -89,8 +93,8 @@ class _AllAnswers:
         curves = [] if loss is None else [of_pure(float(loss))]
         if promise.success is not None:
             curves.append(of_gaussian(root(limit_of(promise.success))))
-        found = min(of_two_steps(with_delta(curve, delta)).success for curve in curves)
-        return min(found + delta, 1.0)  # for where the curves bend, which delta moves
+        success = min(of_two_steps(with_delta(curve, delta)).success for curve in curves)
+        return min(success + delta, 1.0)  # for where the curves bend, which delta moves
 
     @property
     def _out_of(self) -> int:
@@ -108,18 +112,18 @@ class _AllAnswers:
         promise = self.promise
         if promise.success is None or promise.delta:
             return []
-        found, most = [], None if promise.eps is None else reached(float(promise.eps))
+        sentences, most = [], None if promise.eps is None else reached(float(promise.eps))
         if most is None or most > SURE:
             cases = sure_of(root(limit_of(promise.success)), SURE)
             times, _ = counted(cases, self._out_of)
-            found.append(
+            sentences.append(
                 self.said["lucky"].format(times=f"{times:,}", out_of=f"{self._out_of:,}", sure=round(100 * SURE))
             )
         if most is not None:
-            found.append(self._counts("lucky_never", most))
+            sentences.append(self._counts("lucky_never", most))
         elif promise.paid.eps:
-            found.append(self._counts("lucky_so_far", self._so_far))
-        return found
+            sentences.append(self._counts("lucky_so_far", self._so_far))
+        return sentences
 
     def _beside(self) -> list[tuple[str, str]]:
         lucky = self._lucky()

@@ -34,12 +34,12 @@ class SoFar:
     doubts: tuple[str, ...] = ()
 
 
-def spent_so_far(so_far: object, answer: Answer, said: Mapping[str, str]) -> SoFar:
+def spent_so_far(so_far: object, answer: Answer, wording: Mapping[str, str]) -> SoFar:
     """Spending up to an answer, as ``so_far`` says: an eps, a ledger or nothing; raises as `explained`."""
     delta, limit = answer.delta, None
     doubtful: tuple[str, ...] = ()
     if so_far is None:
-        return SoFar(None, said["left_unknown"], delta)
+        return SoFar(None, wording["left_unknown"], delta)
     # Of its class: an object that has whatever is asked for, such as a pd.col expression, is no ledger.
     remaining: Any = getattr(type(so_far), "remaining", None)
     if callable(remaining) and answer.replaces:
@@ -47,19 +47,19 @@ def spent_so_far(so_far: object, answer: Answer, said: Mapping[str, str]) -> SoF
     if callable(remaining):  # a ledger
         account = remaining(so_far)
         total, delta = float(account.spent), max(float(account.delta_spent), delta)
-        left = left_of(account, said)
+        left = left_of(account, wording)
         if isinstance(so_far, Payer):
             promise = promise_of(so_far)
-            limit, doubtful = None if promise.success is None else promise.limit, doubts(promise, said)
+            limit, doubtful = None if promise.success is None else promise.limit, doubts(promise, wording)
     elif answer.delta:
         raise ParameterError(
             "so_far= of an answer with delta must be the ledger that paid: an eps alone says too little."
         )
     elif isinstance(so_far, numbers.Real) and not isinstance(so_far, bool | np.timedelta64):
         try:
-            total, left = float(so_far), said["left_unknown"]
+            total, left = float(so_far), wording["left_unknown"]
         except OverflowError:
-            total, left = math.inf, said["left_unknown"]
+            total, left = math.inf, wording["left_unknown"]
     else:
         raise ColumnTypeError(
             f"so_far must be the eps of all releases so far, a number, or the ledger that paid for them, not of type "
@@ -73,15 +73,15 @@ def spent_so_far(so_far: object, answer: Answer, said: Mapping[str, str]) -> SoF
     return SoFar(max(total, answer.eps), left, delta, limit, doubtful)
 
 
-def doubts(promise: Promise, said: Mapping[str, str]) -> tuple[str, ...]:
+def doubts(promise: Promise, wording: Mapping[str, str]) -> tuple[str, ...]:
     """What the numbers of a ledger do not hold for: people whose records answers did not protect, a limit set late."""
-    found = []
+    sentences = []
     if promise.older:
         unit = called("person" if promise.person is None else promise.person)
-        found.append(said["doubt_older"].format(number=f"{promise.older:,}", unit=unit))
+        sentences.append(wording["doubt_older"].format(number=f"{promise.older:,}", unit=unit))
     if promise.late:
-        found.append(said["doubt_late"].format(number=f"{promise.late:,}"))
-    return tuple(found)
+        sentences.append(wording["doubt_late"].format(number=f"{promise.late:,}"))
+    return tuple(sentences)
 
 
 def called(person: Hashable) -> str:
@@ -89,14 +89,14 @@ def called(person: Hashable) -> str:
     return name_of_people(person if isinstance(person, tuple) else (person,), None)
 
 
-def left_of(account: Remaining, said: Mapping[str, str]) -> str:
+def left_of(account: Remaining, wording: Mapping[str, str]) -> str:
     """What is left of a ledger's budget, as a text."""
-    left = said["left_unlimited"] if account.eps is None else said["left_is"].format(eps=f"{account.eps:.6g}")
+    left = wording["left_unlimited"] if account.eps is None else wording["left_is"].format(eps=f"{account.eps:.6g}")
     if account.success is not None:
         success = rounded_down(account.success)
         hardly = "_none" if account.success <= 0.5 else "_hardly" if success == HARDLY else ""
-        found = said[f"left_success{hardly}"].format(success=success)
-        left = found if account.eps is None else f"{found}; {left}"
+        text = wording[f"left_success{hardly}"].format(success=success)
+        left = text if account.eps is None else f"{text}; {left}"
     if account.delta is not None:
-        left = said["left_delta"].format(left=left, delta=f"{account.delta:.6g}")
+        left = wording["left_delta"].format(left=left, delta=f"{account.delta:.6g}")
     return left

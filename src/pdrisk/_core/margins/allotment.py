@@ -29,8 +29,8 @@ def alloted(sizes: Sequence[int], margins: Collection[Axes]) -> dict[Axes, Fract
     Returns: of those that are measured, hundredths that add up to 1; at least one of the cells'.
     """
     problem = _Problem(tuple(sizes), sorted(margins, key=lambda axes: (len(axes), axes)))
-    found = min((_rounded(problem.descended(start)) for start in problem.starts()), key=problem.mean_log)
-    return {axes: Fraction(int(steps), STEPS) for axes, steps in zip(problem.margins, found, strict=True) if steps}
+    best = min((_rounded(problem.descended(start)) for start in problem.starts()), key=problem.mean_log)
+    return {axes: Fraction(int(steps), STEPS) for axes, steps in zip(problem.margins, best, strict=True) if steps}
 
 
 def spread(sizes: Sequence[int], shares: Mapping[Axes, Fraction], axes: Axes) -> float:
@@ -39,8 +39,8 @@ def spread(sizes: Sequence[int], shares: Mapping[Axes, Fraction], axes: Axes) ->
     For Laplace noise; that of whole numbers differs a little.
     """
     problem = _Problem(tuple(sizes), list(shares))
-    own = np.array([float(shares[margin]) for margin in problem.margins])
-    return math.sqrt(problem.variances(own, [axes])[0] / 2)
+    portions = np.array([float(shares[margin]) for margin in problem.margins])
+    return math.sqrt(problem.variances(portions, [axes])[0] / 2)
 
 
 class _Problem:
@@ -113,6 +113,6 @@ def _rounded(shares: FloatArray) -> FloatArray:
     """Shares as whole numbers of steps that add up, by largest remainders; at least one for the cells, the last."""
     exact = shares * (STEPS - 1)
     exact[-1] += 1
-    found = np.floor(exact)
-    found[np.argsort(found - exact, kind="stable")[: round(STEPS - found.sum())]] += 1
-    return found
+    steps = np.floor(exact)
+    steps[np.argsort(steps - exact, kind="stable")[: round(STEPS - steps.sum())]] += 1
+    return steps

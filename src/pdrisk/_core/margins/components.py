@@ -41,20 +41,22 @@ def components(table: FloatArray, k: int, axes: Axes) -> dict[Axes, FloatArray]:
 
     They are orthogonal, and add up to the margin.
     """
-    found: dict[Axes, FloatArray] = {(): table}
+    parts: dict[Axes, FloatArray] = {(): table}
     for axis in axes:
-        flat: dict[Axes, FloatArray] = {part: each.mean(axis=axis - k, keepdims=True) for part, each in found.items()}
-        found = flat | {(*part, axis): each - flat[part] for part, each in found.items()}
-    return found
+        flat: dict[Axes, FloatArray] = {
+            part: component.mean(axis=axis - k, keepdims=True) for part, component in parts.items()
+        }
+        parts = flat | {(*part, axis): component - flat[part] for part, component in parts.items()}
+    return parts
 
 
 def means(table: FloatArray, k: int, axes: Axes) -> dict[Axes, FloatArray]:
     """Means of a margin over these axes, for each set of axes that is left; each is made of one with an axis more."""
-    found = {axes: table}
+    averages = {axes: table}
     for part in reversed(subsets(axes)[:-1]):
         axis = next(axis for axis in axes if axis not in part)
-        found[part] = found[tuple(sorted((*part, axis)))].mean(axis=axis - k, keepdims=True)
-    return found
+        averages[part] = averages[tuple(sorted((*part, axis)))].mean(axis=axis - k, keepdims=True)
+    return averages
 
 
 def of_means(weights: Mapping[Axes, float]) -> dict[Axes, float]:
@@ -70,12 +72,12 @@ def of_means(weights: Mapping[Axes, float]) -> dict[Axes, float]:
 
 def broadcast_sum(parts: Mapping[Axes, FloatArray], k: int) -> FloatArray:
     """Sum of arrays over different sets of axes; small ones are added to each other first."""
-    found = dict(parts)
+    sums = dict(parts)
     for axis in range(k):
-        without = {part: each for part, each in found.items() if axis not in part}
-        found = {part: each for part, each in found.items() if axis in part}
-        for part, each in without.items():
+        without = {part: array for part, array in sums.items() if axis not in part}
+        sums = {part: array for part, array in sums.items() if axis in part}
+        for part, addend in without.items():
             more = tuple(sorted((*part, axis)))
-            found[more] = each + found[more] if more in found else each
-    (total,) = found.values() if found else (np.zeros(()),)
+            sums[more] = addend + sums[more] if more in sums else addend
+    (total,) = sums.values() if sums else (np.zeros(()),)
     return total

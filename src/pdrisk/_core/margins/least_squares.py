@@ -50,12 +50,12 @@ class MeasuredMargins:
 
         ``measured``: the numbers of each measured margin; see `components` for their shapes.
         """
-        found: dict[Axes, FloatArray] = {}
+        estimates: dict[Axes, FloatArray] = {}
         for axes, numbers in measured.items():
-            for part, each in components(numbers, len(self.sizes), axes).items():
-                own = each * (self.component_variances[part] / self.variances[axes])
-                found[part] = own if part not in found else found[part] + own
-        return found
+            for part, component in components(numbers, len(self.sizes), axes).items():
+                weighted = component * (self.component_variances[part] / self.variances[axes])
+                estimates[part] = weighted if part not in estimates else estimates[part] + weighted
+        return estimates
 
     def estimate(self, estimated: Mapping[Axes, FloatArray], axes: Axes) -> FloatArray:
         """Estimate of a margin, of the estimated components."""
@@ -83,14 +83,14 @@ class MeasuredMargins:
         self.check_measured(axes)
         for measured in self.variances:
             common = tuple(axis for axis in measured if axis in axes)
-            own = self._weights(measured, axes, common)
+            weights = self._weights(measured, axes, common)
             inner = self._weights(measured, within, tuple(axis for axis in common if axis in within))
             times = self._times(measured, common)
             for shared in subsets(common):
                 others = math.prod(self.sizes[axis] - 1 for axis in common if axis not in shared)
                 if others:
                     part = tuple(axis for axis in shared if axis in within)
-                    yield Weight(measured, own[shared], times * others, inner[part])
+                    yield Weight(measured, weights[shared], times * others, inner[part])
 
     def _weights(self, measured: Axes, axes: Axes, common: Axes) -> dict[Axes, float]:
         """Weights of a measured cell in a cell of an estimate, by the axes of whose labels they share all.
@@ -98,17 +98,17 @@ class MeasuredMargins:
         ``sum_A V_A / (v_C n_{C-A} n_{B-A}) prod_{a in A} ([a shared] - 1 / n_a)`` over all A within the common axes: a
         product over axes, summed one axis after the other.
         """
-        found = {
+        weights = {
             part: self.component_variances[part] / (self._times(measured, part) * self._times(axes, part))
             for part in subsets(common)
         }
         for axis in common:
-            without = {part: each for part, each in found.items() if axis not in part}
-            for part, each in without.items():
+            without = {part: weight for part, weight in weights.items() if axis not in part}
+            for part, term in without.items():
                 more = tuple(sorted((*part, axis)))
-                found[part] = each - found[more] / self.sizes[axis]
-                found[more] += found[part]
-        return {part: each / self.variances[measured] for part, each in found.items()}
+                weights[part] = term - weights[more] / self.sizes[axis]
+                weights[more] += weights[part]
+        return {part: weight / self.variances[measured] for part, weight in weights.items()}
 
     def check_measured(self, axes: Axes) -> None:
         """Refuse a margin that has a component which nothing measured."""

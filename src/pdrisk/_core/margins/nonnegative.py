@@ -29,11 +29,11 @@ def on_simplex(values: FloatArray, total: float) -> FloatArray:
 
 def rounded_sum(values: FloatArray, total: int) -> IntArray:
     """Whole numbers next to non-negative ones that add up to a total, by largest remainders."""
-    found = np.floor(values)
-    most = np.argsort(found - values, kind="stable")
-    missing = total - int(found.sum())
-    found[most[:missing] if missing >= 0 else most[missing:]] += 1.0 if missing > 0 else -1.0
-    return found.astype(np.int64)
+    whole = np.floor(values)
+    most = np.argsort(whole - values, kind="stable")
+    missing = total - int(whole.sum())
+    whole[most[:missing] if missing >= 0 else most[missing:]] += 1.0 if missing > 0 else -1.0
+    return whole.astype(np.int64)
 
 
 def nearest_tables(
@@ -55,7 +55,7 @@ def nearest_tables(
     for axis in range(k):
         values = (total / sizes[axis] + estimated[(axis,)]).reshape(-1)
         one_way.append(rounded_sum(on_simplex(values, total), total))
-        shape = tuple(-1 if each == axis else 1 for each in range(k))
+        shape = tuple(-1 if other_axis == axis else 1 for other_axis in range(k))
         kept[(axis,)] = one_way[-1].astype(np.float64).reshape(shape) - total / sizes[axis]
     table: FloatArray = one_way[0].astype(np.float64) if k == 1 else kept[()]
     for axes in subsets(tuple(range(k)))[k + 1 :]:
@@ -96,14 +96,14 @@ def _split(
     times = {part: product(sizes, (axis for axis in axes if axis not in part)) for part in subsets(axes)}
     pull = 1 / variances[axes]
     weights = {part: 0.0 if part in fixed else pull / (times[part] / variances[part] + pull) for part in times}
-    goal = {part: wanted[part] / each for part, each in times.items()}
-    aim = broadcast_sum({part: each * (1 - weights[part]) for part, each in goal.items()}, k)
+    goal = {part: wanted[part] / number for part, number in times.items()}
+    aim = broadcast_sum({part: numbers * (1 - weights[part]) for part, numbers in goal.items()}, k)
     shares = of_means(weights)
     table = np.maximum(broadcast_sum(goal, k), 0.0)
     push = np.zeros_like(table)
     for _ in range(MOST_STEPS):
         left = means(table - push, k, axes)
-        near = aim + broadcast_sum({part: each * shares[part] for part, each in left.items()}, k)
+        near = aim + broadcast_sum({part: mean * shares[part] for part, mean in left.items()}, k)
         before, table = table, np.maximum(near + push, 0.0)
         push += near - table
         distance = _root_mean_square(near - table)

@@ -14,9 +14,9 @@ SUMS: Final = ("n", "steps", "places", "place_squares", "whole")  # parts of a s
 
 def in_grid(numbers: IntArray, places: IntArray, sizes: tuple[int, ...]) -> IntArray:
     """Numbers of all cells, which have these places row by row, in a table of these sizes."""
-    found = np.empty_like(numbers)
-    found[places] = numbers
-    return found.reshape(sizes)
+    grid = np.empty_like(numbers)
+    grid[places] = numbers
+    return grid.reshape(sizes)
 
 
 def summary_of_margin(summary: Summary, places: IntArray, sizes: tuple[int, ...], axes: Axes) -> Summary:
@@ -29,6 +29,8 @@ def summary_of_margin(summary: Summary, places: IntArray, sizes: tuple[int, ...]
     def summed(numbers: IntArray) -> IntArray:
         return margin(in_grid(numbers, places, sizes), len(sizes), axes).reshape(-1)
 
-    found: dict[str, Any] = {name: summed(own) for name in SUMS if (own := getattr(summary, name)) is not None}
+    totals: dict[str, Any] = {
+        name: summed(cell_sums) for name in SUMS if (cell_sums := getattr(summary, name)) is not None
+    }
     products = {degrees: np.stack([*map(summed, sums)]) for degrees, sums in summary.products.items()}
-    return Summary(**found, products=products)
+    return Summary(**totals, products=products)

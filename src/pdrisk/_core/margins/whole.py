@@ -95,10 +95,10 @@ def _sweep(
         np.put_along_axis(change, giver, -lines, axis)
         np.put_along_axis(change, taker, lines, axis)
         changes = {axes: margin(change, k, axes) for axes in moved}
-        if sum(float(((2 * off[axes] + each) * each).sum()) for axes, each in changes.items()) < 0:
+        if sum(float(((2 * off[axes] + shift) * shift).sum()) for axes, shift in changes.items()) < 0:
             cells += change
-            for axes, each in changes.items():
-                off[axes] += each
+            for axes, shift in changes.items():
+                off[axes] += shift
             return True
         number //= PARTS
     return False
@@ -106,7 +106,7 @@ def _sweep(
 
 def _settle(cells: IntArray, table: FloatArray, axis: int, wanted: IntArray) -> None:
     """Move people along an axis, no matter how far cells get from the table, until its margin is as wanted."""
-    lines, exact = (np.moveaxis(each, axis, 0).reshape(len(wanted), -1) for each in (cells, table))
+    lines, exact = (np.moveaxis(numbers, axis, 0).reshape(len(wanted), -1) for numbers in (cells, table))
     surplus = lines.sum(axis=1) - wanted
     for giver in np.flatnonzero(surplus > 0):
         for taker in np.flatnonzero(surplus < 0):

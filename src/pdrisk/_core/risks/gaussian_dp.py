@@ -45,11 +45,11 @@ def _point(central: float, log_tail: float) -> float:
     if central <= 0.0:
         return 0.0
     if central < CENTRAL:
-        z, found = 0.0, central * math.sqrt(2 * math.pi)
-        while found > z:
-            z = found
-            found = z + (central - math.erf(z / math.sqrt(2)) / 2) / _density(z)
-        return max(z, found)
+        z, nearer = 0.0, central * math.sqrt(2 * math.pi)
+        while nearer > z:
+            z = nearer
+            nearer = z + (central - math.erf(z / math.sqrt(2)) / 2) / _density(z)
+        return max(z, nearer)
     z = math.sqrt(-2 * (log_tail + math.log(2)))  # the tail is at most exp(-z**2 / 2) / 2
     for _ in range(STEPS):
         tail = math.erfc(z / math.sqrt(2)) / 2

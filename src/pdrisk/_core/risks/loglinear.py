@@ -44,7 +44,7 @@ def log_linear(codes: Sequence[NDArray[np.integer[Any]]], sample: FloatArray, po
     ``sample, population``: shape (C,). People of a class in the sample, and their weights' sum.
     """
     places = [np.unique(code, return_inverse=True) for code in codes]
-    levels, at = [len(found) for found, _ in places], [place for _, place in places]
+    levels, at = [len(distinct) for distinct, _ in places], [place for _, place in places]
     total = population.sum()
     shares = [np.bincount(place, population, size) / total for place, size in zip(at, levels, strict=True)]
     independent: FloatArray = total * np.prod([share[place] for share, place in zip(shares, at, strict=True)], axis=0)
@@ -54,7 +54,9 @@ def log_linear(codes: Sequence[NDArray[np.integer[Any]]], sample: FloatArray, po
     flat = np.ravel_multi_index(at, levels)
     fraction = np.full(cells, sample.sum() / total)
     fraction[flat] = sample / population
-    people, weights = (np.bincount(flat, each, cells).astype(np.float64, copy=False) for each in (sample, population))
+    people, weights = (
+        np.bincount(flat, numbers, cells).astype(np.float64, copy=False) for numbers in (sample, population)
+    )
     table = CellTable(people, fraction, weights.reshape(levels))
     fit = table.fitted(np.full(levels, total / cells), ())
     pairs: tuple[tuple[int, int], ...] = ()
@@ -64,9 +66,9 @@ def log_linear(codes: Sequence[NDArray[np.integer[Any]]], sample: FloatArray, po
         best = min(left, key=lambda pair: abs(table.misfit(table.scaled(fit, pair))))
         left.remove(best)
         better = table.fitted(fit, (*pairs, best))
-        found = table.misfit(better)
-        if abs(found) < misfit:
-            fit, misfit, pairs = better, found, (*pairs, best)
+        better_misfit = table.misfit(better)
+        if abs(better_misfit) < misfit:
+            fit, misfit, pairs = better, better_misfit, (*pairs, best)
     return LogLinear(independent, fit.reshape(-1)[flat], pairs, cells)
 
 
@@ -82,7 +84,7 @@ class CellTable:
     def scaled(self, fit: FloatArray, margin: Margin) -> FloatArray:
         """The fit in proportion to what the weights are in a margin."""
         others = tuple(axis for axis in range(fit.ndim) if axis not in margin)
-        now, wanted = (each.sum(axis=others, keepdims=True) for each in (fit, self.population))
+        now, wanted = (table.sum(axis=others, keepdims=True) for table in (fit, self.population))
         ratio: FloatArray = np.divide(wanted, now, out=np.zeros_like(now), where=now > 0)
         return fit * ratio
 

@@ -81,8 +81,8 @@ def _farthest_by_spread(
     share, whole = s / (s + farther**2), (s + farther * nearer) / (s + farther**2)
     possible = binomial_tail(known * np.minimum(whole, 1.0), known, share) >= of_side
     last = len(possible) - np.argmax(possible[::-1], axis=0)
-    found = np.take_along_axis(mean, last[np.newaxis], axis=0)[0]
-    return np.where(n > 0, found, 1.0)
+    largest = np.take_along_axis(mean, last[np.newaxis], axis=0)[0]
+    return np.where(n > 0, largest, 1.0)
 
 
 def expected_total(low: FloatArray, high: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:

@@ -38,9 +38,9 @@ def of_gaussian(mu: float) -> Curve:
 
     def missed(alarms: FloatArray) -> FloatArray:
         inside = (alarms > 0) & (alarms < 1)
-        found = np.where(alarms <= 0, 1.0, 0.0)
-        found[inside] = [normal_cdf(upper_quantile(float(alarm)) - mu) for alarm in alarms[inside]]
-        return found
+        chances = np.where(alarms <= 0, 1.0, 0.0)
+        chances[inside] = [normal_cdf(upper_quantile(float(alarm)) - mu) for alarm in alarms[inside]]
+        return chances
 
     return Curve(missed, (normal_cdf(-mu / 2),))
 
@@ -66,7 +66,9 @@ def of_geometric(eps: float, change: int) -> Curve:
     """Of a whole number with discrete Laplace noise of scale ``change / eps`` that a person moves by ``change``."""
     rate = eps / change
     steps = np.arange(change, 0, -1) * rate
-    return _polygon(list(zip(*(np.exp(-each) / (1 + np.exp(-rate)) for each in (steps, steps[::-1])), strict=True)))
+    return _polygon(
+        list(zip(*(np.exp(-exponents) / (1 + np.exp(-rate)) for exponents in (steps, steps[::-1])), strict=True))
+    )
 
 
 def of_exponential(eps: float) -> Curve:
@@ -124,5 +126,5 @@ def sure_of(mu: float, belief: float) -> float:
     weights /= weights.sum()
     held = 1 / (1 + np.exp(-np.abs(mu * steps + mu**2 / 2)))
     above = np.linspace(0.5, belief, 400, endpoint=False)
-    excess = np.array([(weights * np.maximum(held - each, 0)).sum() for each in above])
+    excess = np.array([(weights * np.maximum(held - level, 0)).sum() for level in above])
     return min(float((excess / (belief - above)).min()), 1.0)

@@ -287,8 +287,8 @@ def _damped_sums(values: FloatArray, mass: FloatArray, scale: float) -> FloatArr
         sums[row] += step
     incoming: list[float] = []
     carried = 0.0
-    for own, factor in zip(sums[-1, :-1].tolist(), [0.0, *reach[-1].tolist()], strict=False):
-        carried = own + carried * factor
+    for run_sum, factor in zip(sums[-1, :-1].tolist(), [0.0, *reach[-1].tolist()], strict=False):
+        carried = run_sum + carried * factor
         incoming.append(carried)
     sums[:, 1:] += np.array(incoming) * reach
     return sums.T.ravel()[:places]

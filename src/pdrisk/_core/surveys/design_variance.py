@@ -18,19 +18,21 @@ from pdrisk._core.summary import FloatArray
 def factors(units: Sequence[int], populations: Sequence[int | None]) -> FloatArray:
     """``a_h`` of each stratum."""
     n = np.array(units, dtype=np.float64)
-    sampled = np.array([0.0 if all_ is None else own / all_ for own, all_ in zip(units, populations, strict=True)])
-    found: FloatArray = (1 - sampled) * n / (n - 1)
-    return found
+    sampled = np.array(
+        [0.0 if all_ is None else number / all_ for number, all_ in zip(units, populations, strict=True)]
+    )
+    coefficients: FloatArray = (1 - sampled) * n / (n - 1)
+    return coefficients
 
 
 def stratified_variance(
-    sums: FloatArray, squares: FloatArray, units: Sequence[int], own: FloatArray, scale: float = 0.0
+    sums: FloatArray, squares: FloatArray, units: Sequence[int], coefficients: FloatArray, scale: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
     """Variance of a total by strata, and the variance of its noise.
 
     ``sums, squares``: shape (G, H). Of the deviations of the units, for each stratum; noisy or exact.
     ``units``: numbers of units, those without records included.
-    ``own``: shape (H,). `factors`.
+    ``coefficients``: shape (H,). `factors`.
     ``scale``: of the Laplace noise of the sums of ``(v**2 + v)/2`` and ``(v**2 - v)/2``; 0 for exact numbers.
     Returns: shape (G,). The first is unbiased: the square of a noisy sum is too large by its variance, ``4
         scale**2``.
@@ -38,7 +40,7 @@ def stratified_variance(
     n = np.array(units, dtype=np.float64)
     of_strata = squares - (sums**2 - 4 * scale**2) / n
     noise = 4 * scale**2 + 16 * scale**2 * sums**2 / n**2
-    return (own * of_strata).sum(axis=-1), (own**2 * noise).sum(axis=-1)
+    return (coefficients * of_strata).sum(axis=-1), (coefficients**2 * noise).sum(axis=-1)
 
 
 def flat_variance(squares: FloatArray, largest: float, scale: float) -> tuple[FloatArray, FloatArray]:

@@ -31,8 +31,8 @@ def cleaned(numbers: FloatArray) -> FloatArray:
     falling = -np.sort(-numbers, axis=-1)
     fall = (np.cumsum(falling, axis=-1) - total) / np.arange(1, numbers.shape[-1] + 1)
     last = np.maximum((falling > fall).sum(axis=-1, keepdims=True) - 1, 0)
-    found = np.maximum(numbers - np.take_along_axis(fall, last, axis=-1), 0.0)
-    return np.where(total > 0, found, 0.0)
+    lowered = np.maximum(numbers - np.take_along_axis(fall, last, axis=-1), 0.0)
+    return np.where(total > 0, lowered, 0.0)
 
 
 def gini_parts(
@@ -80,8 +80,8 @@ def gini_slopes(numbers: FloatArray, edges: FloatArray) -> FloatArray:
     below, earned = _before(numbers), _before(numbers * middle)
     # Distances from the middle of a bin to all people below it, and to all above it.
     apart = middle * below - earned + (income - earned) - middle * (total - below)
-    found = gini(numbers, edges)[:, np.newaxis]
-    top = apart + numbers * width / 3 - found * (income + total * middle)
+    coefficient = gini(numbers, edges)[:, np.newaxis]
+    top = apart + numbers * width / 3 - coefficient * (income + total * middle)
     return np.divide(top, total * income, out=np.zeros(numbers.shape), where=(total > 0) & (income > 0))
 
 
@@ -103,9 +103,9 @@ def gini_range(numbers: FloatArray, edges: FloatArray) -> tuple[FloatArray, Floa
     slope = 2 * _before(numbers) + numbers - total  # F_<i - F_>i
 
     def ends(upward: bool) -> FloatArray:
-        found = np.nan_to_num(gini(numbers, edges))[:, np.newaxis]
+        coefficient = np.nan_to_num(gini(numbers, edges))[:, np.newaxis]
         for _ in range(STEPS):
-            gain = slope - found * total
+            gain = slope - coefficient * total
             if upward:
                 part = np.clip(0.5 + gain / np.where(numbers > 0, 2 * numbers, 1.0), 0.0, 1.0)
             else:
@@ -114,12 +114,12 @@ def gini_range(numbers: FloatArray, edges: FloatArray) -> tuple[FloatArray, Floa
             top = 2 * (numbers * slope * mean).sum(axis=1, keepdims=True)
             top += upward * (2 * numbers**2 * part * (1 - part) * width).sum(axis=1, keepdims=True)
             bottom = 2 * total * (numbers * mean).sum(axis=1, keepdims=True)
-            other = np.divide(top, bottom, out=found.copy(), where=bottom > 0)
-            done = (np.abs(other - found) <= CLOSE).all()
-            found = other
+            other = np.divide(top, bottom, out=coefficient.copy(), where=bottom > 0)
+            done = (np.abs(other - coefficient) <= CLOSE).all()
+            coefficient = other
             if done:
                 break
-        return np.where(total > 0, found, float(upward))[:, 0]
+        return np.where(total > 0, coefficient, float(upward))[:, 0]
 
     return ends(False), ends(True)
 
@@ -136,10 +136,10 @@ def quantile(numbers: FloatArray, edges: FloatArray, q: float) -> FloatArray:
     total = above[:, -1]
     place = np.minimum((above < q * total[:, np.newaxis]).sum(axis=1), numbers.shape[1] - 1)
     rows = np.arange(len(numbers))
-    own = numbers[rows, place]
-    part = np.divide(q * total - (above[rows, place] - own), own, out=np.zeros(len(numbers)), where=own > 0)
-    found = edges[place] + np.clip(part, 0.0, 1.0) * np.diff(edges)[place]
-    return np.where(total > 0, found, np.nan)
+    people = numbers[rows, place]
+    part = np.divide(q * total - (above[rows, place] - people), people, out=np.zeros(len(numbers)), where=people > 0)
+    quantiles = edges[place] + np.clip(part, 0.0, 1.0) * np.diff(edges)[place]
+    return np.where(total > 0, quantiles, np.nan)
 
 
 def quantile_edges(

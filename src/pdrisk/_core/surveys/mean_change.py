@@ -38,7 +38,7 @@ class MeanChange(Mean):
     def waves(self) -> str:
         """Both waves as text."""
         return " to ".join(
-            str(each) if isinstance(each, datetime.date) else shown(each) for each in (self.from_, self.to)
+            str(wave) if isinstance(wave, datetime.date) else shown(wave) for wave in (self.from_, self.to)
         )
 
 

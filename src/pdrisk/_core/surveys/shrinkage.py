@@ -59,4 +59,4 @@ def _fitted(y: FloatArray, x: FloatArray, z: FloatArray, noise: float) -> tuple[
         if min(both) >= 0:
             return both
     alone = [(max(xy / xx, 0.0) if xx else 0.0, 0.0), (0.0, max(zy / zz, 0.0) if zz else 0.0)]
-    return min(alone, key=lambda own: own[0] ** 2 * xx + own[1] ** 2 * zz - 2 * (own[0] * xy + own[1] * zy))
+    return min(alone, key=lambda pair: pair[0] ** 2 * xx + pair[1] ** 2 * zz - 2 * (pair[0] * xy + pair[1] * zy))

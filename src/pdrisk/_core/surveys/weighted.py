@@ -246,8 +246,8 @@ class WeightedQuantile(Weighted):
         rank = np.maximum(start + np.ceil((end - start) * self.q), start + 1)
         at = np.searchsorted(before[1:], rank, side="left")
         known = end > start
-        found = points.value(cells.point[np.minimum(at, max(len(cells.point) - 1, 0))]) if len(cells.point) else 0.0
-        return np.where(known, found, universe.mid)
+        values = points.value(cells.point[np.minimum(at, max(len(cells.point) - 1, 0))]) if len(cells.point) else 0.0
+        return np.where(known, values, universe.mid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +271,8 @@ def weighted(statistic: Statistic) -> Weighted | None:
         Mean: WeightedMean, Proportion: WeightedProportion, Sum: WeightedSum, Count: WeightedCount,
         Var: WeightedVar, Std: WeightedStd,
     }  # fmt: skip
-    found = None if isinstance(statistic, Var) and statistic.ddof else kinds.get(type(statistic))
-    return None if found is None else found()
+    kind = None if isinstance(statistic, Var) and statistic.ddof else kinds.get(type(statistic))
+    return None if kind is None else kind()
 
 
 def change_of(statistic: Statistic) -> MeanChange | None:

@@ -77,19 +77,19 @@ class Account:
         return self._with_reserved(self.paid())
 
     def _with_reserved(self, paid: dict[str, dict[str, Spent]]) -> dict[str, dict[str, Spent]]:
-        found = {who: dict(windows) for who, windows in paid.items()}
+        spent = {who: dict(windows) for who, windows in paid.items()}
         for held in self.reservations():
             for who in (EVERYBODY, self.analyst) if held.is_of(self.analyst) else (EVERYBODY,):
-                found[who][""] += held.left
-        return found
+                spent[who][""] += held.left
+        return spent
 
     def _spent(self, who: str, at: str) -> Spent:
         rows = self.ask(
             "SELECT eps, queries, delta, mu2 FROM spending WHERE dataset = ? AND analyst = ? AND period = ?",
             (self.dataset, who, at),
         )
-        found = decoded(self.place, lambda: spent_of(*rows[0]) if rows else Spent())
-        return replace(found, mu2=self._mu2_of_old(who, at)) if rows and rows[0][3] is None else found
+        spent = decoded(self.place, lambda: spent_of(*rows[0]) if rows else Spent())
+        return replace(spent, mu2=self._mu2_of_old(who, at)) if rows and rows[0][3] is None else spent
 
     def _mu2_of_old(self, who: str, at: str) -> Fraction:
         """The m^2 of what was paid before it was written down: that of the eps of each query."""
@@ -195,12 +195,18 @@ class Account:
             )
 
     def check(
-        self, request: str, cost: Spent, whole: Limits, own: Limits, spent: dict[str, dict[str, Spent]], *ways: Any
+        self,
+        request: str,
+        cost: Spent,
+        whole: Limits,
+        analyst_limits: Limits,
+        spent: dict[str, dict[str, Spent]],
+        *ways: Any,
     ) -> None:
         """Refuse what would go over a limit of all together or of the analyst; ``ways`` are those of `limits.check`."""
         alone = f"analyst {self.analyst!r}, with ledger.amend(analysts={{{self.analyst!r}: ...}})"
         check(request, cost, whole, spent[EVERYBODY], f"dataset {self.dataset!r}", *ways)
-        check(request, cost, own, spent[self.analyst], alone, *ways)
+        check(request, cost, analyst_limits, spent[self.analyst], alone, *ways)
 
     # --- Reservations -----------------------------------------------------------------------------------------------
 
@@ -265,7 +271,7 @@ class Account:
 
     def state_of_data(self) -> tuple[int, str] | None:
         """Number and content of the newest record that says which data these are."""
-        return self._newest("data", lambda seq, said: (seq, text_in(said["state"])))
+        return self._newest("data", lambda seq, body: (seq, text_in(body["state"])))
 
     def person(self) -> Hashable | None:
         """The columns that say who a person is, as declared first; None if they never were."""
@@ -274,7 +280,7 @@ class Account:
 
     def declared_person(self) -> Hashable | None:
         """The same without the rule ``person`` of the first edition, whose people had one row each."""
-        return self._newest("person", lambda _, said: _label(said["column"]))
+        return self._newest("person", lambda _, body: _label(body["column"]))
 
     def _newest(self, event: str, read: Callable[[int, dict[str, Any]], Declared]) -> Declared | None:
         rows = self.ask(
@@ -343,7 +349,7 @@ class Account:
 
 def _label(value: object) -> Hashable:
     if isinstance(value, list) and len(value) > 1:
-        return tuple(_label(each) for each in value)
+        return tuple(_label(part) for part in value)
     if not isinstance(value, str | int) or isinstance(value, bool):
         raise TypeError
     return value

@@ -56,9 +56,9 @@ def innermost() -> Any:
 
 def reservation(ledger: Any) -> Any:
     """The reservation of the innermost ``with`` block that holds budget of this ledger; else the ledger itself."""
-    for each in reversed(_around.get()):
-        if each._reservation is not None and each._payer == ledger._payer:
-            return each
+    for block in reversed(_around.get()):
+        if block._reservation is not None and block._payer == ledger._payer:
+            return block
     return ledger
 
 

@@ -31,11 +31,11 @@ def verify(store: Store, head: object = None) -> Head:
 def _verified(place: str, rows: Rows, spending: Rows, datasets: Rows, head: object) -> Head:
     wanted = head_of(head)
     last, before, seen, replay = 0, START, wanted in (None, (0, START)), Replay()
-    for seq, time, dataset, analyst, event, eps, body, own in rows:
+    for seq, time, dataset, analyst, event, eps, body, recorded_hash in rows:
         if seq != last + 1:
             raise LedgerError(f"{place} is broken: record {last + 1} is missing. Restore it from a copy.")
         try:
-            whole = chained(before, seq, time, dataset, analyst, event, eps, body) == own and event in EVENTS
+            whole = chained(before, seq, time, dataset, analyst, event, eps, body) == recorded_hash and event in EVENTS
         except WRONG:
             whole = False
         if not whole:
@@ -48,8 +48,8 @@ def _verified(place: str, rows: Rows, spending: Rows, datasets: Rows, head: obje
             raise LedgerError(f"{place} is broken: record {seq} is not what a ledger writes there.")
         if step():
             raise LedgerError(f"{place} is broken: record {seq} went over the limits that held then.")
-        last, before = seq, own
-        seen = seen or (seq, own) == wanted
+        last, before = seq, recorded_hash
+        seen = seen or (seq, recorded_hash) == wanted
     if not seen:
         raise LedgerError(
             f"{place} does not hold the record that was noted down: records were cut off or written anew."

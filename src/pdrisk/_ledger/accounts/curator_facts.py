@@ -88,27 +88,27 @@ class Odometer:
         sums = self.losses.astype(SUMS).tobytes(), self.mu2.astype(SUMS).tobytes()
         return self.who, str(self.counted), self.people.astype(IDS).tobytes(), *sums
 
-    def after(self, eps: Fraction, mu2: Fraction, found: NDArray[np.uint64], own: FloatArray) -> Odometer:
+    def after(self, eps: Fraction, mu2: Fraction, people: NDArray[np.uint64], losses: FloatArray) -> Odometer:
         """The odometer after one more answer, which cost ``eps`` and ``mu2``, and each of its people this loss."""
         known, sums, squares = self.people, self.losses.copy(), self.mu2.copy()
-        new = found[~self._has(found)]
+        new = people[~self._has(people)]
         if len(new):
             known = np.concatenate([known, new])
             order = np.argsort(known, kind="stable")  # of two runs in order: one merge
             known, sums, squares = known[order], *(np.pad(old, (0, len(new)))[order] for old in (sums, squares))
-        at = np.searchsorted(known, found)
-        sums[at] += own
-        squares[at] += np.minimum(mu_of_losses(own) ** 2, float(mu2)) * UP
+        at = np.searchsorted(known, people)
+        sums[at] += losses
+        squares[at] += np.minimum(mu_of_losses(losses) ** 2, float(mu2)) * UP
         return Odometer(self.who, self.counted + eps, known, sums, squares)
 
     def of(self, people: NDArray[np.uint64], paid: Spent) -> tuple[FloatArray, FloatArray]:
         """Losses and m^2 of these people by all that was ``paid``; NaN for people whom no answer can be about."""
         rest = float(max(paid.eps - self.counted, Fraction(0)))  # of answers that may be about anybody
-        own = np.full(len(people), np.nan if len(self.people) and not rest else 0.0)
-        squares, there = own.copy(), self._has(people)
+        losses = np.full(len(people), np.nan if len(self.people) and not rest else 0.0)
+        squares, there = losses.copy(), self._has(people)
         at = np.searchsorted(self.people, people[there])
-        own[there], squares[there] = self.losses[at], self.mu2[at]
-        return own + rest, np.minimum(squares + mu_of_losses(np.array([rest])) ** 2, float(paid.mu2) * UP)
+        losses[there], squares[there] = self.losses[at], self.mu2[at]
+        return losses + rest, np.minimum(squares + mu_of_losses(np.array([rest])) ** 2, float(paid.mu2) * UP)
 
     def _has(self, people: NDArray[np.uint64]) -> NDArray[np.bool_]:
         if not len(self.people):
@@ -138,11 +138,11 @@ def who_lost(
     """
     hashed, missing = people_of(ids, key)
     used = ~np.isnan(losses[~missing])
-    found, place = np.unique(hashed[~missing], return_inverse=True)
-    own = np.bincount(place, weights=np.where(used, losses[~missing], 0.0), minlength=len(found))
-    rows = np.bincount(place, weights=used, minlength=len(found))
+    people, place = np.unique(hashed[~missing], return_inverse=True)
+    sums = np.bincount(place, weights=np.where(used, losses[~missing], 0.0), minlength=len(people))
+    rows = np.bincount(place, weights=used, minlength=len(people))
     # The loss of a row is not that of a person with several: each row moves an answer by GS at most.
-    return found, np.where(rows > 1, rows * float(eps), own) + np.maximum(rows, 1) * counting
+    return people, np.where(rows > 1, rows * float(eps), sums) + np.maximum(rows, 1) * counting
 
 
 def people_of(ids: pd.Series, key: bytes) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
@@ -193,7 +193,7 @@ def people_table(people: object, column: Hashable, odometer: Odometer, paid: Spe
 def _fixed(mu2: FloatArray) -> FloatArray:
     """Success about these people by answers whose eps were fixed beforehand; NaN stays."""
     different, at = np.unique(mu2, return_inverse=True)
-    return np.array([np.nan if np.isnan(each) else success_of(Fraction(each)) for each in different])[at]
+    return np.array([np.nan if np.isnan(square) else success_of(Fraction(square)) for square in different])[at]
 
 
 def _ids(people: object, column: Hashable) -> pd.Series:
@@ -225,7 +225,9 @@ def facts_table(rows: Sequence[tuple[int, str | None, Spent, str | None]]) -> pd
     """Table of what each answer meant, from ``seq query cost body``; an answer without facts counts in full."""
     facts = [None if body is None else _fact(body) for *_, body in rows]
     eps, mu2 = [float(cost.eps) for _, _, cost, _ in rows], np.array([float(cost.mu2) for _, _, cost, _ in rows])
-    loss = np.array([own if fact is None else fact["loss"] for own, fact in zip(eps, facts, strict=True)], dtype=float)
+    loss = np.array(
+        [price if fact is None else fact["loss"] for price, fact in zip(eps, facts, strict=True)], dtype=float
+    )
     total, squares = np.cumsum(loss), np.minimum(mu_of_losses(loss) ** 2, mu2) * UP
     table = pd.DataFrame(
         {

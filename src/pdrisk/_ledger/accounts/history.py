@@ -27,16 +27,18 @@ UNREADABLE: Final = "backslashreplace"  # what is no character, as half of a pai
 
 def words(body: dict[str, Any]) -> str | None:
     """The question of a record, as people read it."""
-    said = _words(body)
-    return None if said is None else printable(said)
+    question = _words(body)
+    return None if question is None else printable(question)
 
 
 def _words(body: dict[str, Any]) -> str | None:
     if "limits" in body:
         rules = {**body["limits"]["whole"], **body["limits"]["policy"]}
         rules |= {f"{name} for each analyst": value for name, value in body["limits"]["each_analyst"].items()}
-        for analyst, own in body["limits"].get("analysts", {}).items():
-            rules |= {f"{name} for {analyst}": value for name, value in own.items()} or {f"limits of {analyst}": None}
+        for analyst, limits in body["limits"].get("analysts", {}).items():
+            rules |= {f"{name} for {analyst}": value for name, value in limits.items()} or {
+                f"limits of {analyst}": None
+            }
         return ", ".join(f"{name}={value}" for name, value in rules.items())
     if "curator" in body:
         return str(body["curator"])
@@ -57,12 +59,12 @@ def _words(body: dict[str, Any]) -> str | None:
         + (f" filter {line['filter']}" if "filter" in line else "")
         for line in asked["lines"]
     ]
-    said = ", ".join(lines)
+    text = ", ".join(lines)
     if "where" in asked:
-        said += f" where {asked['where'] or 'a mask or function'}"
+        text += f" where {asked['where'] or 'a mask or function'}"
     if "source" in asked:
-        said += f" from {asked['source']}"
-    return said + (f" by {', '.join(map(str, asked['by']))}" if "by" in asked else "")
+        text += f" from {asked['source']}"
+    return text + (f" by {', '.join(map(str, asked['by']))}" if "by" in asked else "")
 
 
 def table_of(rows: Rows) -> pd.DataFrame:
@@ -74,12 +76,14 @@ def table_of(rows: Rows) -> pd.DataFrame:
     if not texts <= {str} or not set(map(itemgetter(3), rows)) <= EVENTS.keys():
         raise TypeError
     # Each body is let go at once: a hundred thousand of them would keep the garbage collector busy.
-    said = {row[0]: _said(json.loads(row[5])) for row in rows}
+    records = {row[0]: _said(json.loads(row[5])) for row in rows}
     paid = [row[4] for row in rows]
-    numbers = {text: exact(text) for text in {*paid, *(each.asked for each in said.values())}}
+    numbers = {text: exact(text) for text in {*paid, *(record.asked for record in records.values())}}
     number = {text: float(eps) for text, eps in numbers.items()}
-    deltas = {text: float(exact(text)) for text in {each.delta for each in said.values()}}
-    squares = [(row[4], each.mu2 if row[3] == "paid" else "0") for row, each in zip(rows, said.values(), strict=True)]
+    deltas = {text: float(exact(text)) for text in {record.delta for record in records.values()}}
+    squares = [
+        (row[4], record.mu2 if row[3] == "paid" else "0") for row, record in zip(rows, records.values(), strict=True)
+    ]
     mu = {(eps, mu2): root(mu2_of_pure(exact(eps)) if mu2 is None else exact(mu2)) for eps, mu2 in set(squares)}
     whole = math.lcm(*(eps.denominator for eps in numbers.values()))  # integers add up exactly and fast
     parts = {text: int(eps * whole) for text, eps in numbers.items()}
@@ -88,20 +92,20 @@ def table_of(rows: Rows) -> pd.DataFrame:
             "time": pd.to_datetime([row[1] for row in rows], format="ISO8601", utc=True),
             "analyst": [row[2] for row in rows],
             "event": [row[3] for row in rows],
-            "asked": [number[each.asked] for each in said.values()],
+            "asked": [number[record.asked] for record in records.values()],
             "eps": [number[text] for text in paid],
-            "delta": [deltas[each.delta] for each in said.values()],
+            "delta": [deltas[record.delta] for record in records.values()],
             "mu": [mu[square] for square in squares],
             "total": [total / whole for total in accumulate(parts[text] for text in paid)],
-            "query": pd.Series([_query(each, said) for each in said.values()], dtype=object),
-            "bounds": pd.Series([each.bounds for each in said.values()], dtype=object),
-            "mechanism": pd.Series([each.mechanism for each in said.values()], dtype=object),
-            "of": pd.array([each.of for each in said.values()], dtype="Int64"),
-            "reason": pd.Series([each.reason for each in said.values()], dtype=object),
-            "publication": pd.array([each.publication for each in said.values()], dtype="Int64"),
+            "query": pd.Series([_query(record, records) for record in records.values()], dtype=object),
+            "bounds": pd.Series([record.bounds for record in records.values()], dtype=object),
+            "mechanism": pd.Series([record.mechanism for record in records.values()], dtype=object),
+            "of": pd.array([record.of for record in records.values()], dtype="Int64"),
+            "reason": pd.Series([record.reason for record in records.values()], dtype=object),
+            "publication": pd.array([record.publication for record in records.values()], dtype="Int64"),
         }
     )
-    return table.set_index(pd.Index(list(said), name="seq", dtype="int64"))
+    return table.set_index(pd.Index(list(records), name="seq", dtype="int64"))
 
 
 class _Said(NamedTuple):
@@ -135,19 +139,19 @@ def _said(body: dict[str, Any]) -> _Said:
 
 def _bounds(lines: Iterable[dict[str, Any]]) -> str | None:
     """The bounds of columns as text: ``distance: 1.0 to 675.0``."""
-    said: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for line in lines:
         if line["bounds"] is not None:
             low_high = line["bounds"] if line["bounds"] == "column" else "{} to {}".format(*line["bounds"])
-            said[printable(f"{line['column']}: {low_high}")] = None
+            texts[printable(f"{line['column']}: {low_high}")] = None
         if "other_bounds" in line:
-            said[printable("{}: {} to {}".format(line["other"], *line["other_bounds"]))] = None
-    return "; ".join(said) or None
+            texts[printable("{}: {} to {}".format(line["other"], *line["other_bounds"]))] = None
+    return "; ".join(texts) or None
 
 
-def _query(each: _Said, said: dict[int, _Said]) -> str | None:
+def _query(record: _Said, records: dict[int, _Said]) -> str | None:
     """The question of this record, or of the record that it refers to."""
-    return said[each.of].query if each.query is None and each.of in said else each.query
+    return records[record.of].query if record.query is None and record.of in records else record.query
 
 
 def listed(rows: Rows) -> pd.DataFrame:

@@ -119,13 +119,13 @@ class Identity:
 
     def joined(self, other: Identity | Iterable[Any]) -> Identity:
         """The identity of these data joined with others of the same people, or with public frames."""
-        found = object.__new__(Identity)  # a copy() would know no frames
-        found.__dict__ |= self.__dict__
+        identity = object.__new__(Identity)  # a copy() would know no frames
+        identity.__dict__ |= self.__dict__
         if isinstance(other, Identity):
-            found._others = (*self._others, other)
+            identity._others = (*self._others, other)
         else:
-            found._public = (*self._public, *other)
-        return found
+            identity._public = (*self._public, *other)
+        return identity
 
     @property
     def has_changed(self) -> bool:
@@ -139,11 +139,11 @@ class Identity:
             return f"version {self._version}"
         parts: dict[str, Any] = {name: table.said for name, table in self._tables.items()}
         if not parts:  # else these frames name the state, and questions the content of what is held beside them
-            parts = {each.name: each.digests for each in self._held}
+            parts = {held.name: held.digests for held in self._held}
         if not parts:
             return None
-        said = repr(sorted(parts.items()) if len(parts) > 1 else next(iter(parts.values())))
-        return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), key=self._key, digest_size=32).hexdigest()
+        text = repr(sorted(parts.items()) if len(parts) > 1 else next(iter(parts.values())))
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=self._key, digest_size=32).hexdigest()
 
     def is_known_to(self, payer: tuple[str, str]) -> bool:
         """Whether this ledger has recorded which data these are."""
@@ -176,11 +176,11 @@ class Identity:
         if self.has_changed or not query.is_private:
             return None
         tables = origin.tables
-        if any(each.data is origin.frame for each in self._held):
+        if any(held.data is origin.frame for held in self._held):
             tables = {"": origin}
         if tables:
-            made_of = [[name, self._joined_table(each, payer)] for name, each in sorted(tables.items())]
-            is_known = all(said is not None for _, said in made_of)
+            made_of = [[name, self._joined_table(source, payer)] for name, source in sorted(tables.items())]
+            is_known = all(content is not None for _, content in made_of)
             return [FORM, query.said, origin.said, made_of] if is_known else None
         if origin.frame is None:
             place = None if self._version is None or origin.place is None else origin.place()
@@ -207,7 +207,7 @@ class Identity:
             versions = [data._version for data in (self, *self._others)]
             place = None if None in versions or origin.place is None else origin.place()
             return None if place is None else [versions, place]
-        if any(each is frame for each in self._public):
+        if any(public is frame for public in self._public):
             frame = _in_pandas(frame)
             content = digests(frame, self._key)
             return None if None in content else ["public", _headings(frame), content]
@@ -258,11 +258,11 @@ def _places(table: _Table, frame: pd.DataFrame, query: Query, read: Sequence[Has
         return None
     columns: list[Hashable] = list(frame.columns)
     try:
-        found = [columns.index(label) for label in read] if query.places is None else query.places
+        places = [columns.index(label) for label in read] if query.places is None else query.places
     except ValueError:
         return None
-    same = all(at < len(table.columns) and _same(columns[at], table.columns[at]) for at in found)
-    return found if same and (query.places is None or len(columns) == len(table.columns)) else None
+    same = all(at < len(table.columns) and _same(columns[at], table.columns[at]) for at in places)
+    return places if same and (query.places is None or len(columns) == len(table.columns)) else None
 
 
 def _same(one: Hashable, other: Hashable) -> bool:
@@ -316,8 +316,8 @@ def key_of(asked: dict[str, Any], about: list[Any]) -> str:
 
 def text_of(answer: Sequence[Noisy], draws: Sequence[str], keys: Sequence[str] | None = None) -> str:
     """Noisy values as JSON with every digit, the identity of each draw, and the groups shown if keys are private."""
-    said = {"values": [each.tolist() for each in answer], "draws": list(draws)}
-    return json.dumps(said if keys is None else {"keys": list(keys), **said})
+    content = {"values": [values.tolist() for values in answer], "draws": list(draws)}
+    return json.dumps(content if keys is None else {"keys": list(keys), **content})
 
 
 def answer_of(text: str, record: str) -> tuple[list[Noisy], list[str], list[str] | None]:
@@ -327,10 +327,10 @@ def answer_of(text: str, record: str) -> tuple[list[Noisy], list[str], list[str]
     hash of the record of the ledger that has them. Raises one of `store.WRONG` for what no ledger writes.
     """
     kept = json.loads(text)
-    said = kept if isinstance(kept, dict) else {"values": kept}
-    values, keys = [_values(listed) for listed in said["values"]], said.get("keys")
-    draws = said.get("draws", [_draw_of(record, at) for at in range(len(values))])
-    if len(draws) != len(values) or not all(isinstance(each, str) for each in [*draws, *(keys or ())]):
+    content = kept if isinstance(kept, dict) else {"values": kept}
+    values, keys = [_values(listed) for listed in content["values"]], content.get("keys")
+    draws = content.get("draws", [_draw_of(record, at) for at in range(len(values))])
+    if len(draws) != len(values) or not all(isinstance(word, str) for word in [*draws, *(keys or ())]):
         raise TypeError
     return values, draws, keys
 

@@ -188,7 +188,7 @@ class Payer:
             rules, number = account.rules(), self._reservation
             spent = account.spent() if number is None else account.paid()
             held: ReservedBudget | None = None
-            for query, said in zip(paid, asked, strict=True):
+            for query, description in zip(paid, asked, strict=True):
                 try:
                     check_policy(query, rules.policy, name_of(query))
                     held = held or (None if number is None else account.held(number))
@@ -197,7 +197,7 @@ class Payer:
                     held = None if held is None else held.after(cost)
                 except (BudgetExceededError, PolicyError) as error:
                     refusal = error
-                    account.record("refused", {"question": said, "reason": str(refusal)})
+                    account.record("refused", {"question": description, "reason": str(refusal)})
                     break
             else:
                 return
@@ -214,14 +214,14 @@ class Payer:
         asked = [question(query) for query in queries]
         with self._writing() as account:
             policy = account.rules().policy
-            for query, said in zip(queries, asked, strict=True):
+            for query, description in zip(queries, asked, strict=True):
                 try:
                     check_policy(query, policy, name_of(query))
                 except PolicyError as error:
                     refusal = error
-                    account.record("refused", {"question": said, "reason": str(refusal)})
+                    account.record("refused", {"question": description, "reason": str(refusal)})
                     break
-                account.record("previewed", {"question": said})
+                account.record("previewed", {"question": description})
             else:
                 return policy
         raise refusal

@@ -128,7 +128,7 @@ class Publication:
                 raise ParameterError(
                     f"{self.name!r} would begin a new publication: say what it is for, as in "
                     f'purpose="..."; one that is there goes on under its name.'
-                    f"{did_you_mean(self.name, (each.name for each in there.values()))}"
+                    f"{did_you_mean(self.name, (publication.name for publication in there.values()))}"
                 )
             return None
         known.check_analyst(account, "goes on with it: give another publication another name")
@@ -147,7 +147,7 @@ class Publication:
 
 
 def _in_place_of(known: Published, there: Publications) -> str:
-    names = [each.name for each in there.values() if each.id == known.supersedes]
+    names = [publication.name for publication in there.values() if publication.id == known.supersedes]
     return f"with supersedes={names[0]!r}" if names else "without supersedes="
 
 
@@ -173,7 +173,7 @@ def publications(account: Account) -> dict[str, Published]:
             for seq, time, who, event, body in told
             if event == "publication"
         ]
-        return {folded(each.name): each for each in begun}
+        return {folded(publication.name): publication for publication in begun}
 
     return decoded(account.place, read)
 
@@ -182,7 +182,7 @@ def unknown(
     name: str, dataset: str, there: Publications, others: Mapping[str, Publications] | None = None
 ) -> ParameterError:
     """The error for a publication that the dataset does not have, with the nearest name and the dataset that has it."""
-    names = [each.name for each in there.values()]
+    names = [publication.name for publication in there.values()]
     listed = ", ".join(map(repr, names[-5:])) or "none"
     elsewhere = [other for other, its in (others or {}).items() if folded(name) in its]
     where = f" Dataset {elsewhere[0]!r} has one: open the ledger with dataset={elsewhere[0]!r}." if elsewhere else ""
@@ -211,7 +211,7 @@ def beside(query: Query, policy: Policy, account: Account, budget: tuple[str, st
     Facts of the question and of the rules alone, which the question does not hold because ledgers remember answers by
     it.
     """
-    number = next((each.id for each in reversed(_around.get()) if each._ledger._budget == budget), None)
+    number = next((block.id for block in reversed(_around.get()) if block._ledger._budget == budget), None)
     if number is None:
         return {}
     for publication in publications(account).values():

@@ -134,19 +134,23 @@ def remaining_of(
     ``promises``: the largest success, delta and eps that were ever allowed: a raised limit counts as if granted
         from the start.
     """
-    both = [(own, spent[who][window], window) for who, own in limits.items() for window in WINDOWS]
-    eps = [most - before.eps for own, before, window in both if (most := own.eps_in(window)) is not None]
+    both = [(allowed, spent[who][window], window) for who, allowed in limits.items() for window in WINDOWS]
+    eps = [most - before.eps for allowed, before, window in both if (most := allowed.eps_in(window)) is not None]
     queries = [
-        number - before.queries for own, before, window in both if (number := own.queries_in(window)) is not None
+        number - before.queries
+        for allowed, before, window in both
+        if (number := allowed.queries_in(window)) is not None
     ]
-    each = [own.eps_per_query for own in limits.values() if own.eps_per_query is not None]
-    mu2 = [most_of(limit) - spent[who][""].mu2 for who, own in limits.items() if (limit := own.success) is not None]
+    per_query = [allowed.eps_per_query for allowed in limits.values() if allowed.eps_per_query is not None]
+    mu2 = [
+        most_of(limit) - spent[who][""].mu2 for who, allowed in limits.items() if (limit := allowed.success) is not None
+    ]
     least = max(min(eps), Fraction(0)) if eps else None
     left = max(min(queries), 0) if queries else None
     usual = [*([] if least is None else [int(least / USUAL)]), *([] if left is None else [left])]
     usual += [int(max(min(mu2), Fraction(0)) / mu2_of_pure(USUAL))] if mu2 else []
-    usual += [0] if each and min(each) < USUAL else []
-    delta = [most - spent[who][""].delta for who, own in limits.items() if (most := own.delta) is not None]
+    usual += [0] if per_query and min(per_query) < USUAL else []
+    delta = [most - spent[who][""].delta for who, allowed in limits.items() if (most := allowed.delta) is not None]
     whole, lost, total = paid.eps, paid.delta, limits[everybody].eps
     success, lose, most_eps = promises
     kept = []
@@ -177,5 +181,5 @@ def _of_100(success: float) -> str:
 
 def _down(value: Fraction) -> float:
     """A float whose decimal text is not above the fraction."""
-    found = float(value)
-    return math.nextafter(found, -math.inf) if Fraction(str(found)) > value else found
+    nearest = float(value)
+    return math.nextafter(nearest, -math.inf) if Fraction(str(nearest)) > value else nearest

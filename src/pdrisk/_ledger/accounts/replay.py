@@ -43,8 +43,8 @@ class Replay:
         """
         if event in ("opened", "amended"):
             again = dataset in self.rules
-            self.written[dataset] = said = body["limits"]
-            self.rules[dataset] = Rules.stored(json.dumps(said))
+            self.written[dataset] = limits = body["limits"]
+            self.rules[dataset] = Rules.stored(json.dumps(limits))
             return _no if again == (event == "amended") else None
         if event not in ("paid", "reserved", "returned"):
             return _no
@@ -53,8 +53,8 @@ class Replay:
             return partial(self._reserves, dataset, rules, moment, ReservedBudget.recorded(seq, body))
         if event == "returned":
             return partial(self._returns, dataset, held[body["of"]])
-        own = held[body["reservation"]] if "reservation" in body else None
-        return partial(self._pays, dataset, analyst, rules, moment, own, *paid_in(eps, body))
+        reservation = held[body["reservation"]] if "reservation" in body else None
+        return partial(self._pays, dataset, analyst, rules, moment, reservation, *paid_in(eps, body))
 
     def _open(self, dataset: str) -> dict[int, ReservedBudget]:
         return self.held.setdefault(dataset, {})
@@ -72,18 +72,23 @@ class Replay:
         return False
 
     def _pays(
-        self, dataset: str, analyst: str, rules: Rules, moment: datetime.datetime, own: ReservedBudget | None,
+        self, dataset: str, analyst: str, rules: Rules, moment: datetime.datetime, reservation: ReservedBudget | None,
         cost: Spent, is_old: bool,
     ) -> bool:  # fmt: skip
         """Add a payment to the sums; whether it went over the limits of its time."""
         limits = {EVERYBODY: rules.whole, analyst: rules.of_analyst(analyst)}
         periods = {window: period(window, moment) for window in WINDOWS}
-        over = self._is_over(dataset, cost, limits, moment, periods, set_aside=own is None)
+        over = self._is_over(dataset, cost, limits, moment, periods, set_aside=reservation is None)
         over = over or (cost.delta > 0 and rules.whole.delta is None)
-        if own is not None:
-            over = over or not own.is_of(analyst) or not own.lasts(moment) or _refused(own.check, "", cost)
-            after = self._open(dataset)[own.number] = own.after(cost)
-            self.sums[dataset, EVERYBODY, own.period] = after.left
+        if reservation is not None:
+            over = (
+                over
+                or not reservation.is_of(analyst)
+                or not reservation.lasts(moment)
+                or _refused(reservation.check, "", cost)
+            )
+            after = self._open(dataset)[reservation.number] = reservation.after(cost)
+            self.sums[dataset, EVERYBODY, reservation.period] = after.left
         for who in limits:
             for place in ((dataset, who, at) for at in periods.values()):
                 self.sums[place] = self.sums.get(place, Spent()) + cost
@@ -99,15 +104,15 @@ class Replay:
         over, kept = False, self._open(dataset)
         for number in [number for number, held in kept.items() if not held.lasts(moment)]:
             del kept[number]
-        for who, own in limits.items():
+        for who, allowed in limits.items():
             before = {window: self.sums.get((dataset, who, at), Spent()) for window, at in periods.items()}
-            for each in kept.values() if set_aside else ():
-                if who == EVERYBODY or each.is_of(who):
-                    before[""] += each.left
+            for reservation in kept.values() if set_aside else ():
+                if who == EVERYBODY or reservation.is_of(who):
+                    before[""] += reservation.left
             asked = cost
-            if own.success is not None:
+            if allowed.success is not None:
                 asked, before[""] = _nearly(cost), _nearly(before[""])
-            over = over or _refused(check, "", asked, own, before, "")
+            over = over or _refused(check, "", asked, allowed, before, "")
         return over
 
     def has_sums(self, spending: Rows) -> bool:

@@ -93,7 +93,7 @@ class _Chain:
     def of(cls, rows: Rows, wanted: int) -> _Chain:
         """The chain from its records ``seq time event eps body``; raises one of `store.WRONG` for what none writes."""
         paid: dict[int, Spent] = {}
-        found: dict[int, tuple[Any, Any]] = {}
+        questions: dict[int, tuple[Any, Any]] = {}
         dates, from_data = [], 0
         for seq, time, event, eps, text in rows:
             body = json.loads(text)
@@ -101,11 +101,11 @@ class _Chain:
                 paid[seq], _ = paid_in(eps, body)
                 from_data += _took_from_data(body["question"])
             if body.get("publication") == wanted and event in ("paid", "remembered"):
-                found.setdefault(seq if event == "paid" else body["of"], (body["question"], body["facts"]))
+                questions.setdefault(seq if event == "paid" else body["of"], (body["question"], body["facts"]))
                 dates.append(time[:10])
         kept = [row[2:] for row in rows if row[2] in ("opened", "amended", "paid")]
         return cls(
-            tuple(PublishedAnswer(question, facts, paid[seq]) for seq, (question, facts) in found.items()),
+            tuple(PublishedAnswer(question, facts, paid[seq]) for seq, (question, facts) in questions.items()),
             tuple(dates),
             promise_in(kept, None),
             from_data,
@@ -151,29 +151,32 @@ class _StatementParts:
 
     def statement(self) -> Statement:
         """The statement."""
-        answers, dates, said = self.chain.answers, self.chain.dates, TEXTS
+        answers, dates, texts = self.chain.answers, self.chain.dates, TEXTS
         between = {"dataset": printable(self.dataset), "first": min(dates), "last": max(dates)}
-        asked = said["asked_once" if min(dates) == max(dates) else "asked_between"].format(**between)
-        rows = [(said["purpose"], printable(self.known.purpose)), (said["asked"], asked)]
-        rows += [(said["corrections"], self.corrections)] if self.corrections else []
-        rows += [(said["unit"], self.unit), (said["neighbours"], self.neighbours)]
-        for at, each in enumerate(answers, 1):
-            rows += [(said["answer"].format(number=at), each.asked), *each.rows]
-        rows += [(said["left_out"], said["left_out_is"]), *self.spent, (said["risk"], self.risk), *self.cautions]
-        uncovered = "; ".join(filter(None, [said["uncovered_is"], self.unprotected]))
-        return Statement(self.known.name, (*rows, (said["uncovered"], uncovered)), self.registered())
+        asked = texts["asked_once" if min(dates) == max(dates) else "asked_between"].format(**between)
+        rows = [(texts["purpose"], printable(self.known.purpose)), (texts["asked"], asked)]
+        rows += [(texts["corrections"], self.corrections)] if self.corrections else []
+        rows += [(texts["unit"], self.unit), (texts["neighbours"], self.neighbours)]
+        for at, answer in enumerate(answers, 1):
+            rows += [(texts["answer"].format(number=at), answer.asked), *answer.rows]
+        rows += [(texts["left_out"], texts["left_out_is"]), *self.spent, (texts["risk"], self.risk), *self.cautions]
+        uncovered = "; ".join(filter(None, [texts["uncovered_is"], self.unprotected]))
+        return Statement(self.known.name, (*rows, (texts["uncovered"], uncovered)), self.registered())
 
     @property
     def corrections(self) -> str:
         """Publications before and after, and whether this one was withdrawn."""
-        before = [each for each in self.there.values() if each.id == self.known.supersedes]
-        after = [each for each in self.there.values() if each.supersedes == self.known.id]
-        found = [TEXTS["supersedes"].format(name=printable(each.name)) for each in before]
-        found += [TEXTS["superseded"].format(name=printable(each.name), date=each.begun[:10]) for each in after]
+        before = [publication for publication in self.there.values() if publication.id == self.known.supersedes]
+        after = [publication for publication in self.there.values() if publication.supersedes == self.known.id]
+        sentences = [TEXTS["supersedes"].format(name=printable(publication.name)) for publication in before]
+        sentences += [
+            TEXTS["superseded"].format(name=printable(publication.name), date=publication.begun[:10])
+            for publication in after
+        ]
         if self.known.withdrawn is not None:
             time, reason = self.known.withdrawn
-            found.append(TEXTS["withdrawn"].format(date=time[:10], reason=printable(reason)))
-        return "; ".join(found)
+            sentences.append(TEXTS["withdrawn"].format(date=time[:10], reason=printable(reason)))
+        return "; ".join(sentences)
 
     @property
     def last(self) -> PublishedAnswer:
@@ -211,12 +214,10 @@ class _StatementParts:
         eps = TEXTS["eps_is"].format(eps=eps_text(self.own.eps))
         if not self.is_all:
             eps += "; " + TEXTS["eps_of_all"].format(eps=eps_text(self.chain.promise.paid.eps))
-        found = [(TEXTS["eps"], eps)]
+        rows = [(TEXTS["eps"], eps)]
         if self.own.delta:
-            found.append(
-                (TEXTS["delta"], TEXTS["delta_is"].format(delta=eps_text(self.own.delta), unit=self.last.unit))
-            )
-        return found
+            rows.append((TEXTS["delta"], TEXTS["delta_is"].format(delta=eps_text(self.own.delta), unit=self.last.unit)))
+        return rows
 
     @property
     def risk(self) -> str:
@@ -275,7 +276,7 @@ class _StatementParts:
             TEXTS["composition"],
             *([] if self.chain.promise.success is None else [TEXTS["composition_limit"]]),
         ]
-        found: dict[str, Any] = {
+        deployment: dict[str, Any] = {
             "basic": {
                 "name": self.known.name,
                 "description": TEXTS["description"].format(
@@ -296,12 +297,12 @@ class _StatementParts:
             "implementation": {"mechanisms": "\n".join([TEXTS["pdrisk"], *(f"- {noise}" for noise in noises)])},
         }
         if rules:
-            found["implementation"]["preprocessing_and_hyperparameter_tuning"] = "; ".join(rules)
+            deployment["implementation"]["preprocessing_and_hyperparameter_tuning"] = "; ".join(rules)
         if after:
-            found["accounting"]["post_processing"] = "; ".join(after)
+            deployment["accounting"]["post_processing"] = "; ".join(after)
         if self.corrections:
-            found["administrative"] = {"notes": self.corrections}
-        return {"deployment": found}
+            deployment["administrative"] = {"notes": self.corrections}
+        return {"deployment": deployment}
 
 
 def _took_from_data(question: Mapping[str, Any]) -> bool:

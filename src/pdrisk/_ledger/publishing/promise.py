@@ -54,12 +54,12 @@ class Promise:
     @property
     def limit(self) -> float | None:
         """How often the best attacker with a coin's prior is right at most by all answers; None without a limit."""
-        delta, found = float(self.delta), []
+        delta, chances = float(self.delta), []
         if self.success is not None:
-            found.append(promised(most_of(self.success), self.delta) if delta else float(self.success))
+            chances.append(promised(most_of(self.success), self.delta) if delta else float(self.success))
         if self.eps is not None:
-            found.append(reached(float(self.eps), delta))
-        return min(found) if found else None
+            chances.append(reached(float(self.eps), delta))
+        return min(chances) if chances else None
 
 
 def promise_of(ledger: Payer) -> Promise:

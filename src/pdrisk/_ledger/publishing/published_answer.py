@@ -62,8 +62,8 @@ class PublishedAnswer:
             "noise": [*self.noises, *self.roundings], "eps": self.costs,
         }  # fmt: skip
         for label, texts in parts.items():
-            if said := "; ".join(dict.fromkeys(texts)):
-                yield TEXTS[f"label_{label}"], said
+            if text := "; ".join(dict.fromkeys(texts)):
+                yield TEXTS[f"label_{label}"], text
 
     @property
     def filters(self) -> Iterator[str]:
@@ -139,10 +139,10 @@ class PublishedAnswer:
     @property
     def releases(self) -> list[list[int]]:
         """The lines that each release answers."""
-        found: dict[int, list[int]] = {}
+        lines: dict[int, list[int]] = {}
         for at, release in enumerate(self.question.get("releases", range(len(self.names)))):
-            found.setdefault(release, []).append(at)
-        return list(found.values())
+            lines.setdefault(release, []).append(at)
+        return list(lines.values())
 
     @property
     def noises(self) -> Iterator[str]:

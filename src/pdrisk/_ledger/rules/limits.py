@@ -46,35 +46,35 @@ class Limits:
     success: Fraction | None = None
 
     @classmethod
-    def given(cls, said: Mapping[str, Any]) -> Limits:
+    def given(cls, amounts: Mapping[str, Any]) -> Limits:
         """Limits as an owner writes them; ``risk`` is the worst case of an eps."""
         known = {field.name for field in fields(cls)}
-        if unknown := [name for name in islice(said, len(known) + 2) if name not in known | {"risk"}]:
+        if unknown := [name for name in islice(amounts, len(known) + 2) if name not in known | {"risk"}]:
             raise ParameterError(
                 f"unknown limit {shown_value(unknown[0])}; available: {', '.join(sorted(known | {'risk'}))}."
             )
-        found: dict[str, Any] = {}
-        for name, value in said.items():
+        limits: dict[str, Any] = {}
+        for name, value in amounts.items():
             if value is None:
                 continue
             if name.startswith("queries"):
-                found[name] = whole_number(name, value)
+                limits[name] = whole_number(name, value)
             elif name == "delta":
-                found[name] = checked_delta(value)
+                limits[name] = checked_delta(value)
             elif name == "success":
-                found[name] = checked_success(value)
+                limits[name] = checked_success(value)
             elif name != "risk":
-                found[name] = epsilon(value)
-        if said.get("risk") is not None:
-            loss = epsilon(risk=said["risk"])
-            found["eps"] = min(loss, found.get("eps", loss))
-        return cls(**found)
+                limits[name] = epsilon(value)
+        if amounts.get("risk") is not None:
+            loss = epsilon(risk=amounts["risk"])
+            limits["eps"] = min(loss, limits.get("eps", loss))
+        return cls(**limits)
 
     @classmethod
-    def stored(cls, said: Mapping[str, str]) -> Limits:
+    def stored(cls, texts: Mapping[str, str]) -> Limits:
         """Limits from the stored `texts`; raises one of `store.WRONG` for anything else."""
         return cls.given(
-            {name: int(text) if name.startswith("queries") else exact(text) for name, text in said.items()}
+            {name: int(text) if name.startswith("queries") else exact(text) for name, text in texts.items()}
         )
 
     @property
@@ -136,8 +136,10 @@ def check(
     ``askable``: the eps to ask with that costs no more than what is left.
     ``fitting``: the same for what is left of m^2, and the m^2 of that question alone.
     """
-    for asked, left, said, next_step in _overdrawn(cost, limits, spent, whose, askable):
-        raise BudgetExceededError(f"cannot {request}: {said}. {next_step}", asked, max(left, Fraction(0)), asked - left)
+    for asked, left, problem, next_step in _overdrawn(cost, limits, spent, whose, askable):
+        raise BudgetExceededError(
+            f"cannot {request}: {problem}. {next_step}", asked, max(left, Fraction(0)), asked - left
+        )
     _check_delta(request, cost.delta, limits, spent, whose)
     _check_success(request, cost.mu2, limits, spent, whose, fitting)
 
@@ -148,8 +150,8 @@ def _check_delta(request: str, delta: Fraction, limits: Limits, spent: Mapping[s
     left = limits.delta - spent.get("", Spent()).delta
     if delta > left:
         ask = f"Ask with delta={shown(left)} or less, or have" if left >= SMALLEST_DELTA else "Have"
-        said = f"{_short(delta, left, limits.delta, '', 'delta')}. {ask} the owner raise the limit of {whose}."
-        raise BudgetExceededError(f"cannot {request}: {said}", delta, max(left, Fraction(0)), delta - left)
+        problem = f"{_short(delta, left, limits.delta, '', 'delta')}. {ask} the owner raise the limit of {whose}."
+        raise BudgetExceededError(f"cannot {request}: {problem}", delta, max(left, Fraction(0)), delta - left)
 
 
 def _check_success(
@@ -165,16 +167,16 @@ def _check_success(
     left = most_of(limits.success) - spent.get("", Spent()).mu2
     if mu2 <= left:
         return
-    (eps, own), said, ask = fitting(left), "nothing is left", "Have"
+    (eps, alone), remainder, ask = fitting(left), "nothing is left", "Have"
     if left > 0:
-        still, said = rounded_down(reachable(left)), "hardly anything is left"
-        said = said if still == HARDLY else f"one more answer may still reach success {still}"
+        still, remainder = rounded_down(reachable(left)), "hardly anything is left"
+        remainder = remainder if still == HARDLY else f"one more answer may still reach success {still}"
     if eps > 0:
-        asked = rounded_down(reachable(own))  # of several queries 0.5, for which no success= can be advised
+        asked = rounded_down(reachable(alone))  # of several queries 0.5, for which no success= can be advised
         ask = f"Ask with eps={shown(eps)}{'' if asked == HARDLY else f' or success={asked}'} or less, or have"
     raise BudgetExceededError(
         f"cannot {request}: with it, the best attacker could be right about a person more than "
-        f"{shown(100 * limits.success)} of 100 times by all answers; {said}, and this would reach "
+        f"{shown(100 * limits.success)} of 100 times by all answers; {remainder}, and this would reach "
         f"{probability(success_of(mu2))}. {ask} the owner raise the limit of {whose}.",
         mu2, max(left, Fraction(0)), mu2 - left,
     )  # fmt: skip
@@ -201,8 +203,8 @@ def _overdrawn(
         if (most_queries := limits.queries_in(window)) is not None and before.queries + cost.queries > most_queries:
             left = Fraction(most_queries - before.queries)
             many = f"{left} of {most_queries} queries are left{when}"
-            said = many if left > 0 else f"all {most_queries} queries{when} have been asked"
-            yield Fraction(cost.queries), left, said, _sentence(f"{wait}{raised}")
+            problem = many if left > 0 else f"all {most_queries} queries{when} have been asked"
+            yield Fraction(cost.queries), left, problem, _sentence(f"{wait}{raised}")
 
 
 def _short(asked: Fraction, left: Fraction, limit: Fraction, when: str, what: str = "eps") -> str:
@@ -218,8 +220,8 @@ def _less(eps: Fraction, wait: str, raised: str) -> str:
     return _sentence(f"{wait.removeprefix('or ')}{raised}")
 
 
-def _sentence(said: str) -> str:
-    return said[0].upper() + said[1:]
+def _sentence(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 def payable(eps: Fraction) -> Fraction:

@@ -80,7 +80,7 @@ class Policy:
     person: Hashable | None = None
 
     @classmethod
-    def given(cls, said: object) -> Policy:
+    def given(cls, rules: object) -> Policy:
         """The rules as an owner writes them.
 
         Raises
@@ -88,7 +88,7 @@ class Policy:
         ColumnTypeError, ParameterError
             If a rule is unknown or of another kind.
         """
-        policy = cls.stored(said)
+        policy = cls.stored(rules)
         if policy.person is not None:
             raise ParameterError(
                 "a ledger has no rule about who a person is any more: declare the column of ids with the data, as in "
@@ -97,15 +97,15 @@ class Policy:
         return policy
 
     @classmethod
-    def stored(cls, said: object) -> Policy:
+    def stored(cls, rules: object) -> Policy:
         """The rules from the stored `said`, also of the first edition with its rule ``person``; raises as `given`."""
-        if not isinstance(said, Mapping):
+        if not isinstance(rules, Mapping):
             raise ColumnTypeError('policy must be a dict of rules, as in {"refuse_columns": ["income"]}.')
         known = [field.name for field in fields(cls)]
         offered = [name for name in known if name != "person"]
-        found: dict[str, Any] = {}
-        for name in islice(said, len(known) + 1):
-            value = said[name]
+        values: dict[str, Any] = {}
+        for name in islice(rules, len(known) + 1):
+            value = rules[name]
             if name not in known:
                 raise ParameterError(
                     f"unknown rule {shown(name)}; available: {', '.join(offered)}.{did_you_mean(name, offered)}"
@@ -113,33 +113,33 @@ class Policy:
             if name.endswith("_from_data") or name == "curator_facts":
                 if not isinstance(value, bool):
                     raise ColumnTypeError(f"{name} must be True or False, not of type {type(value).__name__}.")
-                found[name] = value
+                values[name] = value
             elif name == "round_to":
-                found[name] = _bases(value)
+                values[name] = _bases(value)
             elif name == "least_group":
-                found[name] = _least(value)
+                values[name] = _least(value)
             elif name == "person":
                 if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
                     raise ColumnTypeError(f"person must be the name of a column, not of type {type(value).__name__}.")
-                found[name] = value
+                values[name] = value
             else:
-                found[name] = _names(name, value)
-        named = [*found.get("refuse_statistics", ()), *(name for name, _ in found.get("round_to", ()))]
+                values[name] = _names(name, value)
+        named = [*values.get("refuse_statistics", ()), *(name for name, _ in values.get("round_to", ()))]
         if unknown := [name for name in named if name not in (*ABOUT_A_GROUP, "suggest_bounds")]:
             there = ", ".join((*STATISTICS, *OF_TWO_COLUMNS))
             raise ParameterError(f"unknown statistic {unknown[0]!r}; there are {there}.")
-        return cls(**found)
+        return cls(**values)
 
     @property
     def said(self) -> dict[str, Any]:
         """The rules that differ from the default, as JSON values."""
         usual = asdict(Policy())
-        said = {name: value for name, value in asdict(self).items() if value != usual[name]}
+        rules = {name: value for name, value in asdict(self).items() if value != usual[name]}
         if self.round_to:
-            said["round_to"] = dict(self.round_to)
+            rules["round_to"] = dict(self.round_to)
         if self.least_group is not None:
-            said["least_group"] = {"size": self.least_group.size, "eps": str(self.least_group.eps)}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
+            rules["least_group"] = {"size": self.least_group.size, "eps": str(self.least_group.eps)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in rules.items()}
 
     @property
     def keeps_facts(self) -> bool:
@@ -207,15 +207,15 @@ def _plain_name(statistic: Statistic) -> str:
     return statistic.name.removeprefix(WEIGHTED)
 
 
-def _least(said: object) -> LeastGroup:
-    if not isinstance(said, Mapping) or set(said) != {"size", "eps"}:
+def _least(rule: object) -> LeastGroup:
+    if not isinstance(rule, Mapping) or set(rule) != {"size", "eps"}:
         raise ColumnTypeError(
             "least_group must say how many people an answer needs, and what it may cost to look, as in "
             '{"size": 20, "eps": 0.1}.'
         )
-    eps = epsilon(_exactly(said["eps"]))
+    eps = epsilon(_exactly(rule["eps"]))
     calibrated("geometric", Count(), UNIT, eps).check()
-    return LeastGroup(whole_number("size of least_group", said["size"]), eps)
+    return LeastGroup(whole_number("size of least_group", rule["size"]), eps)
 
 
 def _exactly(eps: object) -> object:
@@ -232,17 +232,17 @@ def _names(rule: str, value: object) -> tuple[str, ...]:
     return tuple(map(str, value))
 
 
-def _bases(said: object) -> tuple[tuple[str, float], ...]:
-    if not isinstance(said, Mapping):
+def _bases(rule: object) -> tuple[tuple[str, float], ...]:
+    if not isinstance(rule, Mapping):
         raise ColumnTypeError('round_to must be a dict from statistic to base, as in {"count": 5}.')
-    found = {}
-    for name, base in said.items():
+    bases = {}
+    for name, base in rule.items():
         if isinstance(base, bool) or not isinstance(base, int | float):
             raise ColumnTypeError(f"a base of round_to must be a number, not of type {type(base).__name__}.")
-        found[str(name)] = number = float(base)
+        bases[str(name)] = number = float(base)
         if not 0 < number < math.inf:
             raise ParameterError(f"a base of round_to must be above 0 and finite, but is {number:g}.")
-    return tuple(sorted(found.items()))
+    return tuple(sorted(bases.items()))
 
 
 def check_policy(query: Query, policy: Policy, name: str) -> None:
@@ -308,7 +308,7 @@ def check_policy(query: Query, policy: Policy, name: str) -> None:
             f"{asked}: its filter is a mask or a function, which may look at columns that the owner does not allow. "
             "Write it as a text."
         )
-    forbidden = {_folded(each) for each in policy.refuse_columns}
+    forbidden = {_folded(label) for label in policy.refuse_columns}
     for column in query.reads:
         if any(_folded(part) in forbidden for part in (column if isinstance(column, tuple) else (column,))):
             raise PolicyError(f"{asked}: the owner does not allow column {str(column)!r}. Ask about another column.")

@@ -26,7 +26,7 @@ def fitting(query: Query, policy: Policy, of_several: bool, left: Fraction) -> t
     Without one, 0; the m^2 also where it is one of several, each of which pays for a look besides.
     """
     looks = _of_looks(query, policy)
-    own = left - looks
-    if own <= 0:
+    rest = left - looks
+    if rest <= 0:
         return Fraction(0), Fraction(0)
-    return largest_eps(lambda eps: query.at(eps).mu2, own), Fraction(0) if looks and of_several else own
+    return largest_eps(lambda eps: query.at(eps).mu2, rest), Fraction(0) if looks and of_several else rest

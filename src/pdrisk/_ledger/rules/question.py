@@ -59,7 +59,7 @@ def question(query: Query) -> dict[str, Any]:
         counted = {"per_person": unit.per_person, "rows": unit.rows, "groups": None if unit.overall else unit.groups}
         asked["unit"] = "row" if unit.of_rows else {name: value for name, value in counted.items() if value is not None}
     if query.derived:
-        asked["derived"] = {each.name: each.text for each in query.derived}
+        asked["derived"] = {derived_column.name: derived_column.text for derived_column in query.derived}
     if query.missing:
         asked["missing"] = [
             [plain_label(column), [_value(c) for c in codes]] for column, codes in query.missing.items()
@@ -74,8 +74,8 @@ def events(query: Query, counted: list[Fraction]) -> list[dict[str, Any]]:
     """
     leads = [query.lines[lead] for lead in query.leads]
     parts = [Fraction(1)] if query.margins is None else [share for _, share in query.margins.shares]
-    own = [(line, eps * part) for line, eps in zip(leads, query.shares, strict=True) for part in parts]
-    paid = [line.calibrated(eps).event for line, eps in own]
+    draws = [(line, eps * part) for line, eps in zip(leads, query.shares, strict=True) for part in parts]
+    paid = [line.calibrated(eps).event for line, eps in draws]
     paid += [calibrated("geometric", Count(), UNIT, eps).event for eps in counted]
     paid += [] if query.selection is None else [query.selection.event]
     return [event | {"times": query.times} for event in paid] if query.times > 1 else paid
@@ -103,7 +103,7 @@ def _line(line: Line, share: Fraction) -> dict[str, Any]:
     bounds: Any = None
     if line.statistic.bounded:
         bounds = "column" if line.universe is None else list(_ends(line.universe))
-    said = {
+    fields = {
         "statistic": line.statistic.label,
         "column": plain_label(line.column),
         "bounds": bounds,
@@ -111,20 +111,20 @@ def _line(line: Line, share: Fraction) -> dict[str, Any]:
     }
     if isinstance(line.universe, Rectangle):
         beside = line.universe.other
-        said |= {"other": plain_label(line.other), "other_bounds": [beside.lo, beside.hi]}
+        fields |= {"other": plain_label(line.other), "other_bounds": [beside.lo, beside.hi]}
     if isinstance(line.statistic, Histogram):
-        said |= {"edges": list(line.statistic.edges), "clamps": line.statistic.clamps}
+        fields |= {"edges": list(line.statistic.edges), "clamps": line.statistic.clamps}
     if line.mechanism != "laplace":  # as every question of the first edition, whose answers are remembered
-        said["mechanism"] = line.mechanism
+        fields["mechanism"] = line.mechanism
     if isinstance(line.statistic, Mean | Var) and line.statistic.n_at_least:
-        said["n_at_least"] = line.statistic.n_at_least
+        fields["n_at_least"] = line.statistic.n_at_least
     if line.statistic.replaces:
-        said["neighbours"] = "replace-one"
+        fields["neighbours"] = "replace-one"
     if line.needs.whole_cells:
-        said["step"] = 1
+        fields["step"] = 1
     if line.indicator is not None:
-        said["condition"] = line.indicator.text
-    return said if line.condition is None else said | {"filter": line.condition}
+        fields["condition"] = line.indicator.text
+    return fields if line.condition is None else fields | {"filter": line.condition}
 
 
 def _ends(universe: Universe) -> tuple[object, object]:
@@ -150,5 +150,5 @@ def key_text(key: tuple[Hashable, ...]) -> str:
 
 
 def _value(value: Hashable) -> Any:
-    found = json_value(value)
-    return found if isinstance(found, str | bool | int | float | list | dict | None) else str(found)
+    plain = json_value(value)
+    return plain if isinstance(plain, str | bool | int | float | list | dict | None) else str(plain)

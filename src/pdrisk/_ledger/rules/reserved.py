@@ -45,9 +45,9 @@ class ReservedBudget:
     @classmethod
     def recorded(cls, number: int, body: Mapping[str, Any]) -> ReservedBudget:
         """The same as it was when it was made."""
-        said = body["reserved"]
-        eps, delta, mu2 = (exact(said[name]) for name in ("eps", "delta", "mu2"))
-        return cls.stored(number, body, Spent(eps, int(exact(said["queries"])), delta, mu2))
+        amounts = body["reserved"]
+        eps, delta, mu2 = (exact(amounts[name]) for name in ("eps", "delta", "mu2"))
+        return cls.stored(number, body, Spent(eps, int(exact(amounts["queries"])), delta, mu2))
 
     @property
     def body(self) -> dict[str, Any]:
@@ -85,15 +85,15 @@ class ReservedBudget:
         left, where = self.left, f"is left of reservation {self.number} ({self.purpose!r})"
         beside = "ask the ledger itself, outside of the reservation."
         if cost.eps > left.eps:
-            said, asked, there = f"eps {shown(left.eps)} {where}", cost.eps, left.eps
+            reason, asked, there = f"eps {shown(left.eps)} {where}", cost.eps, left.eps
             fits = askable(left.eps)
         elif cost.mu2 > left.mu2:
-            said, asked, there = f"success {rounded_down(reachable(left.mu2))} {where}", cost.mu2, left.mu2
+            reason, asked, there = f"success {rounded_down(reachable(left.mu2))} {where}", cost.mu2, left.mu2
             fits = cheaper(left.mu2)[0]
         elif cost.delta > left.delta:
-            said, asked, there, fits = f"delta {shown(left.delta)} {where}", cost.delta, left.delta, Fraction(0)
+            reason, asked, there, fits = f"delta {shown(left.delta)} {where}", cost.delta, left.delta, Fraction(0)
         elif cost.queries > left.queries:
-            said, asked, there, fits = (
+            reason, asked, there, fits = (
                 f"no question {where}",
                 Fraction(cost.queries),
                 Fraction(left.queries),
@@ -102,7 +102,7 @@ class ReservedBudget:
         else:
             return
         ask = f"Ask with eps={shown(fits)} or less, or {beside}" if fits > 0 else beside.capitalize()
-        raise BudgetExceededError(f"cannot {request}: {said}. {ask}", asked, there, asked - there)
+        raise BudgetExceededError(f"cannot {request}: {reason}. {ask}", asked, there, asked - there)
 
 
 def end_of(until: object, now: datetime.datetime, is_owner: bool) -> datetime.datetime:
@@ -148,20 +148,20 @@ def planned(plan: object) -> Spent:
     )
 
 
-def _of_dict(said: Mapping[Any, Any]) -> Spent:
+def _of_dict(question: Mapping[Any, Any]) -> Spent:
     """Cost of one question; without ``mu`` that of any answer of this eps."""
-    if unknown := [name for name in said if name not in ("eps", "mu", "delta")]:
+    if unknown := [name for name in question if name not in ("eps", "mu", "delta")]:
         raise ParameterError(
             f'a planned question is written {{"eps": 0.1}}, with "mu" and "delta", not with {shown_value(unknown[0])}.'
         )
-    if said.get("eps") is None:
+    if question.get("eps") is None:
         raise ParameterError('a planned question has an eps, as in {"eps": 0.1} or {"eps": 0.2, "mu": 0.18}.')
-    eps = epsilon(said["eps"])
+    eps = epsilon(question["eps"])
     mu2 = mu2_of_pure(eps)
-    if said.get("mu") is not None:
-        mu = float_of("mu", plain_number("mu", said["mu"]))
+    if question.get("mu") is not None:
+        mu = float_of("mu", plain_number("mu", question["mu"]))
         if not mu > 0:
             raise ParameterError(f"mu must be above 0, but is {mu:g}.")
         mu2 = min(mu2, squared(mu))
-    delta = checked_delta(said["delta"]) if said.get("delta") is not None else Fraction(0)
+    delta = checked_delta(question["delta"]) if question.get("delta") is not None else Fraction(0)
     return Spent(payable(eps), 1, payable(delta), payable(mu2))

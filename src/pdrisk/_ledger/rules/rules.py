@@ -32,13 +32,16 @@ class Rules:
     @classmethod
     def stored(cls, text: str) -> Rules:
         """Rules from their stored `text`; raises one of `store.WRONG` for anything else."""
-        said = json.loads(text)
+        fields = json.loads(text)
         return cls(
-            Limits.stored(said["whole"]),
-            Limits.stored(said["each_analyst"]),
-            Policy.stored(said["policy"]),
-            {folded(named("analyst", name)): Limits.stored(own) for name, own in said.get("analysts", {}).items()},
-            named("owner", said["owner"]) if "owner" in said else None,
+            Limits.stored(fields["whole"]),
+            Limits.stored(fields["each_analyst"]),
+            Policy.stored(fields["policy"]),
+            {
+                folded(named("analyst", name)): Limits.stored(limits)
+                for name, limits in fields.get("analysts", {}).items()
+            },
+            named("owner", fields["owner"]) if "owner" in fields else None,
         )
 
     def is_owner(self, name: str) -> bool:
@@ -47,8 +50,8 @@ class Rules:
 
     def of_analyst(self, name: str) -> Limits:
         """Limits of one analyst alone."""
-        own = Limits() if self.is_owner(name) else self.each
-        return self.analysts.get(folded(name), own)
+        default = Limits() if self.is_owner(name) else self.each
+        return self.analysts.get(folded(name), default)
 
     @property
     def has_limits(self) -> bool:
@@ -58,12 +61,16 @@ class Rules:
     @property
     def text(self) -> str:
         """As JSON."""
-        said: dict[str, Any] = {"whole": self.whole.texts, "each_analyst": self.each.texts, "policy": self.policy.said}
+        fields: dict[str, Any] = {
+            "whole": self.whole.texts,
+            "each_analyst": self.each.texts,
+            "policy": self.policy.said,
+        }
         if self.analysts:
-            said["analysts"] = {name: own.texts for name, own in self.analysts.items()}
+            fields["analysts"] = {name: limits.texts for name, limits in self.analysts.items()}
         if self.owner is not None:
-            said["owner"] = self.owner
-        return json.dumps(said, sort_keys=True)
+            fields["owner"] = self.owner
+        return json.dumps(fields, sort_keys=True)
 
     def amended(self, each_analyst: object, policy: object, analysts: object, limits: dict[str, Any]) -> Rules:
         """These rules with changes, as `Ledger.amend` takes them."""
@@ -86,40 +93,40 @@ class Rules:
         return after
 
     def __str__(self) -> str:
-        said = [f"{name}={shown(Fraction(text))}" for name, text in self.whole.texts.items()]
-        said += [f"{name}={shown(Fraction(text))} for each analyst" for name, text in self.each.texts.items()]
-        for analyst, own in self.analysts.items():
-            limits = ", ".join(f"{name}={shown(Fraction(text))}" for name, text in own.texts.items())
-            said.append(f"{limits or 'no limit'} for analyst {analyst!r}")
-        return ", ".join([*said, *(f"{name}={value}" for name, value in self.policy.said.items())])
+        phrases = [f"{name}={shown(Fraction(text))}" for name, text in self.whole.texts.items()]
+        phrases += [f"{name}={shown(Fraction(text))} for each analyst" for name, text in self.each.texts.items()]
+        for analyst, analyst_limits in self.analysts.items():
+            limits = ", ".join(f"{name}={shown(Fraction(text))}" for name, text in analyst_limits.texts.items())
+            phrases.append(f"{limits or 'no limit'} for analyst {analyst!r}")
+        return ", ".join([*phrases, *(f"{name}={value}" for name, value in self.policy.said.items())])
 
 
-def each_given(said: object) -> Limits:
+def each_given(limits: object) -> Limits:
     """Limits of each analyst, as an owner writes them."""
-    if not isinstance(said, Mapping):
+    if not isinstance(limits, Mapping):
         raise ColumnTypeError('each_analyst must be a dict of limits, as in {"eps": 1}.')
-    return Limits.given(said)
+    return Limits.given(limits)
 
 
-def analysts_given(said: object) -> dict[str, Limits]:
+def analysts_given(analysts: object) -> dict[str, Limits]:
     """Limits of single analysts, as an owner writes them: a number is an eps, None no limit."""
-    if not isinstance(said, Mapping):
+    if not isinstance(analysts, Mapping):
         raise ColumnTypeError('analysts must be a dict from name to limit, as in {"ann": 2, "dpo": None}.')
-    found: dict[str, Limits] = {}
-    for name, own in said.items():
+    limits: dict[str, Limits] = {}
+    for name, limit in analysts.items():
         known = folded(named("analyst", name))
-        if known in found:
+        if known in limits:
             raise ParameterError(f"analysts names {known!r} twice: names that differ in capitals or blanks are one.")
-        if own is None or isinstance(own, Mapping):
-            found[known] = Limits.given(own or {})
-        elif isinstance(own, numbers.Real) and not isinstance(own, bool):
-            found[known] = Limits.given({"eps": own})
+        if limit is None or isinstance(limit, Mapping):
+            limits[known] = Limits.given(limit or {})
+        elif isinstance(limit, numbers.Real) and not isinstance(limit, bool):
+            limits[known] = Limits.given({"eps": limit})
         else:
             raise ColumnTypeError(
                 f'the limit of an analyst is an eps, a dict of limits as in {{"queries_per_day": 20}}, or None, not of '
-                f"type {type(own).__name__}."
+                f"type {type(limit).__name__}."
             )
-    return found
+    return limits
 
 
 def largest(limits: Sequence[Mapping[str, str]], name: str) -> Fraction | None:

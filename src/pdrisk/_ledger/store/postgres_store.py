@@ -177,13 +177,13 @@ class PostgresStore:
     def _identify(self, held: Held) -> None:
         if self._identity is None:
             return
-        version, found = self._itself(held.run(SELF))
-        if found.role != self._identity.role:
+        version, identity = self._itself(held.run(SELF))
+        if identity.role != self._identity.role:
             raise LedgerError(
                 f"{self.place} was opened by the role {self._identity.role!r}, and this connection is of "
-                f"{found.role!r}; nothing was answered. Open the ledger anew."
+                f"{identity.role!r}; nothing was answered. Open the ledger anew."
             )
-        if found != self._identity:
+        if identity != self._identity:
             raise moved(self.place)
         check_version(self.place, version, VERSION)
 
@@ -227,9 +227,9 @@ class PostgresStore:
 
     def _words(self, error: psycopg.Error, sql: str) -> str:
         """The server's message in one line, with advice."""
-        said = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         password = self._parameters.get("password")
-        shown = said[0].replace(password, "***") if password else said[0]
+        shown = lines[0].replace(password, "***") if password else lines[0]
         return f"{self.place} cannot be used ({shown}); nothing was answered. {advice_for(error.sqlstate, shown, sql)}"
 
 
@@ -302,14 +302,14 @@ def _closed(connection: psycopg.Connection[Any], owner: int) -> None:
     connection.close()
 
 
-def _noting(found: list[str | None]) -> Callable[[psycopg.errors.Diagnostic], None]:
+def _noting(severities: list[str | None]) -> Callable[[psycopg.errors.Diagnostic], None]:
     # Of its own, for a connection that knew its holder would keep it alive.
-    return lambda notice: found.append(notice.severity_nonlocalized)
+    return lambda notice: severities.append(notice.severity_nonlocalized)
 
 
 def parameters(url: str) -> dict[str, str]:
     """Connection parameters of libpq for a URL."""
-    found: dict[str, str] | None = None
+    settings: dict[str, str] | None = None
     try:
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
@@ -322,14 +322,14 @@ def parameters(url: str) -> dict[str, str]:
     authority = url.partition("://")[2].partition("/")[0].partition("?")[0]
     if url.count("@") == authority.count("@") <= 1:
         with suppress(psycopg.Error, ValueError):
-            found = {name: str(value) for name, value in conninfo_to_dict(url).items()}
-    ports = (found or {}).get("port", "").split(",")
-    if found is None or not all(port == "" or (port.isascii() and port.isdigit()) for port in ports):
+            settings = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    ports = (settings or {}).get("port", "").split(",")
+    if settings is None or not all(port == "" or (port.isascii() and port.isdigit()) for port in ports):
         raise ParameterError(
             "the URL of a ledger is written postgresql://user@host:port/database, with signs such as @ / : ? in its "
             "parts as %40 %2F %3A %3F. Keep the password in ~/.pgpass or PGPASSWORD."
         )
-    return PARAMETERS | found | {"client_encoding": "utf8"}
+    return PARAMETERS | settings | {"client_encoding": "utf8"}
 
 
 def where(given: Mapping[str, str]) -> str:
@@ -339,10 +339,10 @@ def where(given: Mapping[str, str]) -> str:
     if "service" in given:
         return f"service {given['service']}"
     usual = {default.keyword.decode(): default.val.decode() for default in Conninfo.get_defaults() if default.val}
-    found = {**usual, **given}
-    host, port = found.get("host") or found.get("hostaddr") or "", found.get("port", "")
+    settings = {**usual, **given}
+    host, port = settings.get("host") or settings.get("hostaddr") or "", settings.get("port", "")
     host = "localhost" if not host or host.startswith("/") else host
-    return f"{host}{'' if port in ('', '5432') else ':' + port}/{found.get('dbname') or found.get('user', '')}"
+    return f"{host}{'' if port in ('', '5432') else ':' + port}/{settings.get('dbname') or settings.get('user', '')}"
 
 
 ADVICE = (  # by SQLSTATE, or by words where there is none: a server that lets nobody in gives no code
@@ -378,7 +378,7 @@ OWNERS = (
 )
 
 
-def advice_for(code: str | None, said: str, sql: str = "") -> str:
+def advice_for(code: str | None, message: str, sql: str = "") -> str:
     """Advice for an error of the server at a statement."""
     if code == "42501":
         for statements, advice in OWNERS:
@@ -386,4 +386,4 @@ def advice_for(code: str | None, said: str, sql: str = "") -> str:
                 return advice
     if code is not None:
         return next((advice for known, _, advice in ADVICE if known == code), "Ask again, or see the server's log.")
-    return next((advice for _, sign, advice in ADVICE if sign in said), "See that the server runs, and ask again.")
+    return next((advice for _, sign, advice in ADVICE if sign in message), "See that the server runs, and ask again.")

@@ -158,7 +158,7 @@ def expected() -> list[tuple[str, str, str]]:
 
     SQLite reads the same statements and says which columns and keys they make.
     """
-    found = []
+    structure = []
     with closing(sqlite3.connect(":memory:")) as fresh:
         fresh.execute(IDENTITY)
         for added in TABLES.values():
@@ -166,23 +166,23 @@ def expected() -> list[tuple[str, str, str]]:
                 fresh.execute(statement.format(blob="BYTEA"))
         for (table,) in fresh.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
             keys = {}
-            found.append(("table", table, "r p f f"))
+            structure.append(("table", table, "r p f f"))
             for _, name, kind, full, _, key in fresh.execute(f"PRAGMA table_info({table})").fetchall():
-                found.append(("column", table, f"{name} {kind.lower()} {'t' if full or key else 'f'} f"))
+                structure.append(("column", table, f"{name} {kind.lower()} {'t' if full or key else 'f'} f"))
                 if key:
                     keys[key] = name
             columns = ",".join(keys[key] for key in sorted(keys))
-            found.append(("index", f"{table}_pkey", f"{table} t t t {columns}"))
-            found.append(("constraint", table, f"{table}_pkey p t f"))
+            structure.append(("index", f"{table}_pkey", f"{table} t t t {columns}"))
+            structure.append(("constraint", table, f"{table}_pkey p t f"))
             for _, name, unique, origin, _ in fresh.execute(f"PRAGMA index_list({table})").fetchall():
                 if origin == "c":
                     columns = ",".join(row[2] for row in fresh.execute(f"PRAGMA index_info({name})").fetchall())
-                    found.append(("index", name, f"{table} {'t' if unique else 'f'} f t {columns}"))
+                    structure.append(("index", name, f"{table} {'t' if unique else 'f'} f t {columns}"))
     for name, trigger in TRIGGERS.items():
-        found.append(("trigger", trigger.table, f"{name} {SCHEMA} {trigger.function} {trigger.number} O 0 t"))
+        structure.append(("trigger", trigger.table, f"{name} {SCHEMA} {trigger.function} {trigger.number} O 0 t"))
     for name, function in FUNCTIONS.items():
-        found.append(("function", name, f"plpgsql f f 0 trigger {SETTING} {function.body}"))
-    return sorted(found)
+        structure.append(("function", name, f"plpgsql f f 0 trigger {SETTING} {function.body}"))
+    return sorted(structure)
 
 
 def changed(ask: Ask) -> bool:

@@ -26,14 +26,14 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-def head_of(said: object) -> Head | None:
+def head_of(head: object) -> Head | None:
     """Number and hash of a record, as somebody noted them."""
-    if said is None:
+    if head is None:
         return None
-    if isinstance(said, tuple | list) and len(said) == 2:
-        number, own = said
-        if isinstance(number, int) and not isinstance(number, bool) and isinstance(own, str):
-            return number, own
+    if isinstance(head, tuple | list) and len(head) == 2:
+        number, digest = head
+        if isinstance(number, int) and not isinstance(number, bool) and isinstance(digest, str):
+            return number, digest
     raise ColumnTypeError("head must be the pair that verify() gave, the number and the hash of a record.")
 
 
@@ -66,25 +66,25 @@ class Seen:
     def check(self, ask: Ask, before: dict[str, Head], place: str) -> None:
         """Refuse a state that lacks a record known before the transaction."""
         if self._first is None:
-            self._first = next((own for (own,) in ask(FIRST)), None)
+            self._first = next((digest for (digest,) in ask(FIRST)), None)
         known = before.get(self._first) if self._first is not None else None
-        wanted = [each for each in (self._noted, known) if each is not None and each != (0, START)]
+        wanted = [noted for noted in (self._noted, known) if noted is not None and noted != (0, START)]
         # Not one condition with OR, for which a server may read all records.
         rows = ask(" UNION ALL ".join([NEWEST, *[NUMBERED] * len(wanted)]), [number for number, _ in wanted])
-        for each in wanted:
-            if each not in rows:
+        for head in wanted:
+            if head not in rows:
                 raise LedgerError(
-                    f"{place} was put back to an earlier state or written anew, for it does not hold record {each[0]} "
-                    f"as it was {'noted down' if each is self._noted else 'seen before'}; nothing was answered. Put "
+                    f"{place} was put back to an earlier state or written anew, for it does not hold record {head[0]} "
+                    f"as it was {'noted down' if head is self._noted else 'seen before'}; nothing was answered. Put "
                     "the newest copy back; if this one was put there on purpose, start the program anew"
-                    f"{' without that head' if each is self._noted else ''}."
+                    f"{' without that head' if head is self._noted else ''}."
                 )
         self._note(rows)
 
     def newest(self, ask: Ask) -> Rows:
         """The record that a transaction writes last, for `remember`."""
         if self._first is None:
-            self._first = next((own for (own,) in ask(FIRST)), None)
+            self._first = next((digest for (digest,) in ask(FIRST)), None)
         return ask(NEWEST)
 
     def remember(self, rows: Rows) -> None:
@@ -94,9 +94,9 @@ class Seen:
     def _note(self, rows: Rows) -> None:
         if not rows or self._first is None:
             return
-        number, own = rows[0]
+        number, digest = rows[0]
         with LOCK:
             known = SEEN.setdefault(self._where, {})
             # Of two threads the one that wrote first may come last.
             if isinstance(number, int) and number > known.get(self._first, (0, START))[0]:
-                known[self._first] = number, own
+                known[self._first] = number, digest

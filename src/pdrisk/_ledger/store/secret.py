@@ -17,16 +17,16 @@ SIZE = 32
 
 def secret() -> bytes:
     """Secret of 32 bytes: from the variable ``PDRISK_SECRET``, else from a file of the user, made when first needed."""
-    said = os.environ.get(VARIABLE)
-    if said:
-        return hashlib.blake2b(said.encode("utf-8", "surrogateescape"), digest_size=SIZE).digest()
+    text = os.environ.get(VARIABLE)
+    if text:
+        return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=SIZE).digest()
     try:
-        found = _kept(_file())
+        kept = _kept(_file())
     except (OSError, RuntimeError) as error:  # RuntimeError: a user without a home
         problem = f"cannot be kept in the user's settings ({type(error).__name__})"
     else:
-        if len(found) == SIZE:
-            return found
+        if len(kept) == SIZE:
+            return kept
         problem = f"in {_file()} is damaged"
     raise LedgerError(
         f"the secret for memory {problem}: set the environment variable {VARIABLE} to a long random text that stays "

@@ -258,10 +258,10 @@ STRUCTURE = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, 
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def statements(version: int) -> Iterator[str]:

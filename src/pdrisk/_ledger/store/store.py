@@ -109,4 +109,4 @@ def closed(place: str) -> LedgerError:
 
 def advice_for(problem: str, advice: Mapping[str, str]) -> str:
     """Advice for a problem, by a word of it."""
-    return next((said for sign, said in advice.items() if sign in problem), "Ask again, or see what holds the file.")
+    return next((hint for sign, hint in advice.items() if sign in problem), "Ask again, or see what holds the file.")

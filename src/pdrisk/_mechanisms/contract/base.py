@@ -186,8 +186,8 @@ class Mechanism(ABC):
 
         ``mu2`` is that of `mu2_of` the same person, whose records may lie in several groups; None: in one.
         """
-        own = self.mu2_of(weight) if mu2 is None else mu2
-        return min(self._success(float(self.eps_of(weight))), success_of(own))
+        squares = self.mu2_of(weight) if mu2 is None else mu2
+        return min(self._success(float(self.eps_of(weight))), success_of(squares))
 
     @abstractmethod
     def _success(self, eps: float) -> float:
@@ -206,8 +206,8 @@ class Mechanism(ABC):
         ``apart``: whether it may instead be divided among so many groups in any way.
         """
         eps = float(self.eps_of(weight))
-        own = squared(self._mu(eps, groups)) if apart else groups * squared(self._mu(eps / groups, 1))
-        return min(own, squared(mu_of_pure(eps)))
+        squares = squared(self._mu(eps, groups)) if apart else groups * squared(self._mu(eps / groups, 1))
+        return min(squares, squared(mu_of_pure(eps)))
 
     def _mu(self, eps: float, groups: int) -> float:
         """The m about a person who loses eps in at most so many groups together, in the worst case."""

@@ -172,7 +172,7 @@ class Exponential(Mechanism):
         """
         weights = self.weights
         reach = weights.reach(self._outcomes, BEYOND)
-        slope = min(each for each in (self.score.above, self.score.below) if each) * self.score.b
+        slope = min(side for side in (self.score.above, self.score.below) if side) * self.score.b
         return math.inf if reach is None else float(Fraction(reach * weights.coarse - 1, slope) + self._left)
 
     @property

@@ -46,16 +46,16 @@ class Choice:
     def losses(self, cells: Cells) -> Losses:
         """Privacy losses of the records in these cells."""
         key = self, "losses"
-        found: Losses | None = cells.derived.get(key)
-        if found is None:
+        losses: Losses | None = cells.derived.get(key)
+        if losses is None:
             items = items_of(cells, self.score, self.weights, self.measure)
-            found = cells.derived[key] = Losses(items, self.score, self.weights, self.measure)
-        return found
+            losses = cells.derived[key] = Losses(items, self.score, self.weights, self.measure)
+        return losses
 
     def removed(self, cells: Cells) -> FloatArray:
         """Loss by one record less at each item; see `Losses.removed`."""
         key = self, "removed"
         if key not in cells.derived:
             cells.derived[key] = self.losses(cells).removed()
-        found: FloatArray = cells.derived[key]
-        return found
+        losses: FloatArray = cells.derived[key]
+        return losses

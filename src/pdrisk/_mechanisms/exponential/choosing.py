@@ -25,9 +25,9 @@ def chosen_points(items: Items, index: IntArray, weights: Weights, measure: Meas
     """
     mass = weights.shares[index] * items.places
 
-    def exact(own: slice) -> list[int]:
-        places = items.places[own].tolist()
-        return [weights.table[h] * w for h, w in zip(index[own].tolist(), places, strict=True)]
+    def exact(part: slice) -> list[int]:
+        places = items.places[part].tolist()
+        return [weights.table[h] * w for h, w in zip(index[part].tolist(), places, strict=True)]
 
     place = chosen_items(mass, items.group, items.first, exact, bits)
     return measure.point(measure.before(items.start[place]) + uniform_below(items.places[place], bits))
@@ -65,8 +65,8 @@ def chosen_items(
     high = np.where(place < first[1:] - 1, up_to[place], 2**KEPT + 1 + slack)
     undecided = (wanted - low < slack) | (high - wanted - 1 < slack)
     for at in undecided.nonzero()[0].tolist():
-        own = slice(int(first[at]), int(first[at + 1]))
-        place[at] = own.start + _decided(exact(own), int(words[at]), bits)
+        part = slice(int(first[at]), int(first[at + 1]))
+        place[at] = part.start + _decided(exact(part), int(words[at]), bits)
     return place
 
 
@@ -76,7 +76,7 @@ def _decided(masses: list[int], uniform: int, bits: Bits) -> int:
     known = WORD
     while True:
         low, high = uniform * sums[-1], (uniform + 1) * sums[-1]
-        place = next(at for at, each in enumerate(sums) if each << known > low)
+        place = next(at for at, total in enumerate(sums) if total << known > low)
         if high <= sums[place] << known:
             return place
         uniform = uniform << WORD | int(bits(1)[0])

@@ -25,11 +25,11 @@ class Node:
 
     def paths(self, before: tuple[Node, ...] = ()) -> Iterator[tuple[Node, ...]]:
         """For each quantile the nodes from this one to its own."""
-        own = (*before, self)
-        yield own
+        path = (*before, self)
+        yield path
         for side in (self.left, self.right):
             if side is not None:
-                yield from side.paths(own)
+                yield from side.paths(path)
 
 
 @lru_cache(maxsize=64)
@@ -39,20 +39,20 @@ def tree_of(quantiles: tuple[Fraction, ...], eps: Fraction) -> Node:
     A branch of m quantiles has ``floor(log2 m) + 1`` levels. Each level has an even share of what is left of eps, so
     that no path costs more than eps.
     """
-    found = _tree(quantiles, 0, Fraction(0), Fraction(1), eps)
-    assert found is not None
-    return found
+    tree = _tree(quantiles, 0, Fraction(0), Fraction(1), eps)
+    assert tree is not None
+    return tree
 
 
 def _tree(quantiles: Sequence[Fraction], row: int, low: Fraction, high: Fraction, eps: Fraction) -> Node | None:
     if not quantiles:
         return None
-    own, middle = eps / len(quantiles).bit_length(), len(quantiles) // 2
+    share, middle = eps / len(quantiles).bit_length(), len(quantiles) // 2
     q = quantiles[middle]
     return Node(
         row + middle,
         (q - low) / (high - low),
-        own,
-        _tree(quantiles[:middle], row, low, q, eps - own),
-        _tree(quantiles[middle + 1 :], row + middle + 1, q, high, eps - own),
+        share,
+        _tree(quantiles[:middle], row, low, q, eps - share),
+        _tree(quantiles[middle + 1 :], row + middle + 1, q, high, eps - share),
     )

@@ -97,7 +97,7 @@ class ExponentialInterval(Exponential):
             return low, high
         off = 0.0 if points.whole else points.step / 2 + self.universe.magnitude * 2.0**-50
         for target, end in zip(targets[1:], np.clip(drawn[1:], 0, points.size - 1), strict=True):
-            first, last = (points.value(each) for each in self.measure.around(end))
+            first, last = (points.value(point) for point in self.measure.around(end))
             if target.spare is not None and target.spare.point == 0:
                 low = np.minimum(np.maximum(low, first - off), value)
             else:

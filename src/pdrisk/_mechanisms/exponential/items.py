@@ -58,13 +58,13 @@ def items_of(
     outside = np.where(target < 0, 0, n)
     gaps_of = first[1:] - first[:-1] + 1
     before, after = (
-        np.full(groups, each, dtype=np.int64).repeat(gaps_of) for each in (low, measure.size if end is None else end)
+        np.full(groups, limit, dtype=np.int64).repeat(gaps_of) for limit in (low, measure.size if end is None else end)
     )
-    own = np.arange(len(point)) + group  # of the gap before each occupied point
-    after[own] = point
-    before[own + 1] = point + 1
+    gap_before = np.arange(len(point)) + group  # of the gap before each occupied point
+    after[gap_before] = point
+    before[gap_before + 1] = point + 1
     ranks = np.empty(len(point) + groups, dtype=np.int64)
-    ranks[own + 1] = up_to
+    ranks[gap_before + 1] = up_to
     starts = first[:-1] + np.arange(groups)
     ranks[starts] = outside
     ranks[starts[some]] = less[first[:-1][some]]

@@ -76,8 +76,8 @@ class Joint:
         key = self, "levels"
         if key not in cells.derived:
             cells.derived[key] = Levels.of(self, cells)
-        found: Levels = cells.derived[key]
-        return found
+        levels: Levels = cells.derived[key]
+        return levels
 
     def drawn(self, cells: Cells, bits: Bits) -> IntArray:
         """A point for each target and group, shape (targets, G)."""
@@ -95,9 +95,9 @@ class Joint:
             if target.spare is None:
                 rows.append(self.measure.point(start + place))
                 continue
-            own = np.where(spare <= index, self.measure.least, 0)
-            point = self.measure.point(np.minimum(start + np.maximum(place - own, 0), self.measure.total - 1))
-            rows.append(np.where(place < own, target.spare.point, point))
+            spare_places = np.where(spare <= index, self.measure.least, 0)
+            point = self.measure.point(np.minimum(start + np.maximum(place - spare_places, 0), self.measure.total - 1))
+            rows.append(np.where(place < spare_places, target.spare.point, point))
         return np.stack(rows)
 
     def masses(self, cells: Cells, row: int) -> tuple[Items, FloatArray, FloatArray]:
@@ -122,15 +122,15 @@ class Joint:
         levels, table = self.levels(cells), np.append(self.weights.shares, 0.0)
         last = len(table) - 1
         whole = np.log(np.add.reduceat(levels.mass, levels.first[:-1]))
-        found = np.empty((len(whole), drawn.shape[1]))
-        for group in range(len(found)):
+        logs = np.empty((len(whole), drawn.shape[1]))
+        for group in range(len(logs)):
             ways = []  # of each row: as a point, and as the spare candidate
             for row, (target, points) in enumerate(zip(self.targets, drawn, strict=True)):
                 items = levels.items[row]
-                own = slice(int(items.first[group]), int(items.first[group + 1]))
-                some = items.width[own] > 0
-                at = np.searchsorted(items.start[own][some], points, side="right") - 1
-                scored = levels.scored[row][own][some][at]
+                part = slice(int(items.first[group]), int(items.first[group + 1]))
+                some = items.width[part] > 0
+                at = np.searchsorted(items.start[part][some], points, side="right") - 1
+                scored = levels.scored[row][part][some][at]
                 ways.append([(scored, self.measure.before(points + 1) - self.measure.before(points))])
                 if target.spare is not None:
                     spare = np.where(points == target.spare.point, levels.spares[row][group], last)
@@ -139,8 +139,8 @@ class Joint:
             for way in itertools.product(*ways):
                 share = table[np.max([index for index, _ in way], axis=0)]
                 held += share * np.prod([places.astype(np.float64) for _, places in way], axis=0)
-            found[group] = np.log(held) - whole[group]
-        return found
+            logs[group] = np.log(held) - whole[group]
+        return logs
 
     def loss(self, first: Cells, second: Cells) -> float:
         """Largest log-ratio of the probabilities of all tuples in two worlds, added up over groups.
@@ -156,10 +156,10 @@ class Joint:
             indices = [self._indices(worlds, row, group) for row in range(len(self.targets))]
             shift, worst = whole[1][group] - whole[0][group], 0.0
             for one, other, sign in ((0, 1, 1), (1, 0, -1)):
-                best = [each[one].min() for each in indices]
-                for row, each in enumerate(indices):
+                best = [pair[one].min() for pair in indices]
+                for row, row_pair in enumerate(indices):
                     others = max((index for at, index in enumerate(best) if at != row), default=0)
-                    apart = logs[np.maximum(each[one], others)] - logs[each[other]]
+                    apart = logs[np.maximum(row_pair[one], others)] - logs[row_pair[other]]
                     worst = max(worst, float(apart.max() + sign * shift))
             total += worst
         return total
@@ -169,9 +169,9 @@ class Joint:
         runs = []
         for levels in worlds:
             items = levels.items[row]
-            own = slice(int(items.first[group]), int(items.first[group + 1]))
-            some = items.places[own] > 0
-            runs.append((items.start[own][some], levels.scored[row][own][some], levels.spares[row][group]))
+            part = slice(int(items.first[group]), int(items.first[group + 1]))
+            some = items.places[part] > 0
+            runs.append((items.start[part][some], levels.scored[row][part][some], levels.spares[row][group]))
         starts = self.measure.before(np.concatenate([start for start, _, _ in runs]))
         starts = self.measure.point(np.unique(starts))  # the first points of each run that have places
         one, other = (
@@ -239,12 +239,12 @@ class Levels:
 
     def at(self, group: IntArray, index: IntArray) -> IntArray:
         """Where the levels of groups stand here."""
-        found = np.searchsorted(self.group * self.size + self.index, group * self.size + index)
-        return np.minimum(found, len(self.index) - 1)
+        position = np.searchsorted(self.group * self.size + self.index, group * self.size + index)
+        return np.minimum(position, len(self.index) - 1)
 
-    def exact(self, own: slice) -> list[int]:
+    def exact(self, part: slice) -> list[int]:
         """The masses of some levels as whole numbers."""
-        masses = self.drops[own]
+        masses = self.drops[part]
         for places in self.places:
-            masses = [mass * each for mass, each in zip(masses, places[own].tolist(), strict=True)]
+            masses = [mass * number for mass, number in zip(masses, places[part].tolist(), strict=True)]
         return masses

@@ -98,14 +98,14 @@ class Losses:
         moved = self.score.target(items.n + more)[group]
         was = self._index(items.less, items.up_to, target[group])
         left = self._index(items.less, items.up_to, moved)
-        own = self._index(items.less, items.up_to + more, moved)
+        inside = self._index(items.less, items.up_to + more, moved)
         right = self._index(items.less + more, items.up_to + more, moved)
 
         mass = shares[was] * places
         scale = (1 / np.add.reduceat(mass, first[:-1]))[group]
         before, _ = self._sums(shares[left] * places * scale)
         _, after = self._sums(shares[right] * places * scale)
-        within = [shares[each] * scale for each in (left, own, right)]
+        within = [shares[index] * scale for index in (left, inside, right)]
 
         top, bottom = was - left, was - right  # ln W[h'] - ln W[h] in units
         empty = places == 0
@@ -119,13 +119,13 @@ class Losses:
             """Loss of a record at a point of items ``at`` whose places reach from low to high, counted in each."""
             own_parts = low * within[0][at] + (high - low) * within[1][at] + (places[at] - high) * within[2][at]
             shift = np.log(before[at] + own_parts + after[at])
-            found = np.zeros(len(shift))
+            loss = np.zeros(len(shift))
             for sign, (ahead, behind) in zip((1, -1), edges, strict=True):
-                most = np.maximum(np.maximum(ahead[at], behind[at]), sign * (was - own)[at])
+                most = np.maximum(np.maximum(ahead[at], behind[at]), sign * (was - inside)[at])
                 most = np.maximum(most, np.where(is_after, sign * top[at], most))
                 most = np.maximum(most, np.where(is_before, sign * bottom[at], most))
-                found = np.maximum(found, most * unit - sign * shift)
-            return found
+                loss = np.maximum(loss, most * unit - sign * shift)
+            return loss
 
         def at_places(place: IntArray, at: Any) -> FloatArray:
             """Loss of a record at the points of items ``at``, counted from 1 in each."""

@@ -104,8 +104,8 @@ class Measure:
             return points
         segments = self._segments
         at = segments.first.searchsorted(points, side="right") - 1
-        found: IntArray = segments.before[at] + (points - segments.first[at]) * segments.weight[at]
-        return found
+        numbers: IntArray = segments.before[at] + (points - segments.first[at]) * segments.weight[at]
+        return numbers
 
     def point(self, places: IntArray) -> IntArray:
         """The point that each place belongs to."""
@@ -113,16 +113,16 @@ class Measure:
             return places
         segments = self._segments
         at = segments.before.searchsorted(places, side="right") - 1
-        found: IntArray = segments.first[at] + (places - segments.before[at]) // segments.weight[at]
-        return found
+        points: IntArray = segments.first[at] + (places - segments.before[at]) // segments.weight[at]
+        return points
 
     def nearest(self, points: IntArray) -> IntArray:
         """The points nearest to these that have places."""
         if self.unit == 1:
             return points
         ones = self._round
-        found: IntArray = ones[np.searchsorted((ones[1:] + ones[:-1] + 1) // 2, points, side="right")]
-        return found
+        neighbours: IntArray = ones[np.searchsorted((ones[1:] + ones[:-1] + 1) // 2, points, side="right")]
+        return neighbours
 
     def rounded(self, cells: Cells) -> Cells:
         """The cells of records that are rounded to the nearest points with places."""
@@ -135,8 +135,8 @@ class Measure:
             starts = np.flatnonzero((np.diff(group, prepend=-1) != 0) | (np.diff(point, prepend=-1) != 0))
             count = np.add.reduceat(cells.count, starts) if len(starts) else cells.count
             cells.derived[self] = Cells.of_groups(group[starts], point[starts], count, groups)
-        found: Cells = cells.derived[self]
-        return replace(found, rows=cells.rows)
+        rounded_cells: Cells = cells.derived[self]
+        return replace(rounded_cells, rows=cells.rows)
 
     def around(self, points: IntArray) -> tuple[IntArray, IntArray]:
         """First and last of the points that these are nearest to."""
@@ -158,7 +158,7 @@ class Measure:
             return np.ones_like(start), np.ones_like(start)
         first, weight = self._segments.first, np.append(self._segments.weight, 0)
         runs = np.stack([np.searchsorted(first, start, side="right") - 1, np.searchsorted(first, start + width)])
-        least, most = (each.reduceat(weight, runs.T.ravel())[::2] for each in (np.minimum, np.maximum))
+        least, most = (extreme.reduceat(weight, runs.T.ravel())[::2] for extreme in (np.minimum, np.maximum))
         return least, most
 
     @property
@@ -186,8 +186,8 @@ class _Segments:
 @lru_cache(maxsize=64)
 def _ends(measure: Measure) -> IntArray:
     first = np.zeros(1, dtype=np.int64) if measure.zero is None else measure._segments.first
-    found: IntArray = np.unique(np.concatenate([first, first[1:] - 1, [measure.size - 1]]))
-    return found
+    ends: IntArray = np.unique(np.concatenate([first, first[1:] - 1, [measure.size - 1]]))
+    return ends
 
 
 @lru_cache(maxsize=64)
@@ -205,7 +205,7 @@ def _segments(measure: Measure) -> _Segments:
         if zero >= max(nearest, 1):
             below.append((max(zero - end + 1, 0), share))
         nearest, end = end, RATIO * (end + 1) - 1
-    first, near = (np.array(each, dtype=np.int64) for each in zip(*below[::-1], *above, strict=True))
+    first, near = (np.array(numbers, dtype=np.int64) for numbers in zip(*below[::-1], *above, strict=True))
     counts = np.diff(np.append(first, size))
     even, shells, middle = OUTER_PARTS if measure.outer else PARTS
     tenth = Fraction(int((counts * near).sum()), shells)
@@ -236,9 +236,9 @@ def _heaps(measure: Measure) -> list[tuple[IntArray, Fraction]]:
     assert zero is not None
     even = [np.arange(-measure.first % unit, size, unit) for unit in measure.heaps]
     away = [np.arange(*DIGITS) * 10**zeros for zeros in range(1, len(str(size)) - 1)]
-    near = [np.unique(np.concatenate([zero - each, zero + each])) for each in away]
-    near = [kept for each in near if len(kept := each[(each >= 0) & (each < size)])]
-    kinds = [each for each in (even, near) if each]
+    near = [np.unique(np.concatenate([zero - distances, zero + distances])) for distances in away]
+    near = [kept for points in near if len(kept := points[(points >= 0) & (points < size)])]
+    kinds = [kind for kind in (even, near) if kind]
     return [(points, Fraction(1, len(kinds) * len(kind))) for kind in kinds for points in kind]
 
 

@@ -43,12 +43,12 @@ class Part:
         """All records, and all places."""
         groups = len(cells.first) - 1
         group = np.repeat(np.arange(groups), np.diff(cells.first))
-        low, end = (np.full(groups, each, dtype=np.int64) for each in (0, measure.total << PLACE_BITS))
+        low, end = (np.full(groups, place, dtype=np.int64) for place in (0, measure.total << PLACE_BITS))
         return cls(cells.point, cells.count, group, low, end, measure)
 
     def chosen_points(self, score: Score, weights: Weights, bits: Bits) -> IntArray:
         """For each group one of the points that have places here; records at the same point have the same rank."""
-        low, high = (self.measure.point(each >> PLACE_BITS) for each in (self.low, self._high))
+        low, high = (self.measure.point(place >> PLACE_BITS) for place in (self.low, self._high))
         cells = Cells.of_groups(self.group, self.point, self.count, len(self.low))
         return _chosen(cells, low, high + 1, score, weights, self.measure, bits)
 
@@ -65,9 +65,9 @@ class Part:
         groups = spans.group[np.concatenate([far, at])[order]]
         cells = Cells.of_groups(groups, places, counts, len(self.low))
         even = Measure(self.measure.total << PLACE_BITS)
-        found = _chosen(cells, self.low, self._high + 1, score, weights, even, bits)
+        chosen = _chosen(cells, self.low, self._high + 1, score, weights, even, bits)
 
-        split = found[spans.group]
+        split = chosen[spans.group]
         before = np.where(spans.start + spans.size <= split, spans.count, 0)
         through = ~near & (spans.start < split) & (split < spans.start + spans.size)
         if through.any():
@@ -77,7 +77,7 @@ class Part:
         np.add.at(before, at, np.where(place < split[at], several, 0))
         left = np.zeros(len(self.point), dtype=np.int64)
         np.add.at(left, spans.owner, before)
-        return found, self._with(left, self.low, found), self._with(self.count - left, found, self.end)
+        return chosen, self._with(left, self.low, chosen), self._with(self.count - left, chosen, self.end)
 
     @property
     def _high(self) -> IntArray:
@@ -86,7 +86,7 @@ class Part:
 
     def _spans(self, bits: Bits) -> _Spans:
         """Places that records of each point can have; where there are many, in blocks that are counted."""
-        start, end = (self.measure.before(each) << PLACE_BITS for each in (self.point, self.point + 1))
+        start, end = (self.measure.before(point) << PLACE_BITS for point in (self.point, self.point + 1))
         start = np.maximum(start, self.low[self.group])
         size = np.minimum(end, self.end[self.group]) - start
         few = self.count <= MANY
@@ -102,7 +102,7 @@ class Part:
             some = np.flatnonzero(counts)
             sizes = np.minimum(blocks[some] + length, size[at]) - blocks[some]
             parts.append((start[at] + blocks[some], sizes, counts[some], np.full(len(some), at)))
-        start, size, count, owner = (np.concatenate(each) for each in zip(*parts, strict=True))
+        start, size, count, owner = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
         order = np.lexsort((start, owner))
         return _Spans(start[order], size[order], count[order], self.group[owner[order]], owner[order])
 
@@ -133,13 +133,13 @@ class _Spans:
     def placed(self, chosen: NDArray[np.bool_], bits: Bits) -> tuple[IntArray, IntArray, IntArray]:
         """Places of the records in these spans, in order: number of the span, place, and number of records."""
         at = np.flatnonzero(chosen)
-        own = np.repeat(np.arange(len(at)), self.count[at])
-        offsets = uniform_below(self.size[at][own], bits)
-        order = np.lexsort((offsets, own))
-        own, offsets = own[order], offsets[order]
-        starts = np.flatnonzero(np.diff(own, prepend=-1) | np.diff(offsets, prepend=-1))
-        span = at[own[starts]]
-        return span, self.start[span] + offsets[starts], np.diff(starts, append=len(own))
+        numbers = np.repeat(np.arange(len(at)), self.count[at])
+        offsets = uniform_below(self.size[at][numbers], bits)
+        order = np.lexsort((offsets, numbers))
+        numbers, offsets = numbers[order], offsets[order]
+        starts = np.flatnonzero(np.diff(numbers, prepend=-1) | np.diff(offsets, prepend=-1))
+        span = at[numbers[starts]]
+        return span, self.start[span] + offsets[starts], np.diff(starts, append=len(numbers))
 
 
 def _chosen(

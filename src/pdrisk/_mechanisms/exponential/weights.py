@@ -122,8 +122,8 @@ class Weights:
 
     def first_at_most(self, weight: int) -> int | None:
         """The first index whose weight is at most that; None if there is none."""
-        found = bisect.bisect_left(self.table, -weight, key=lambda each: -each)
-        return None if found == len(self.table) else found
+        index = bisect.bisect_left(self.table, -weight, key=lambda entry: -entry)
+        return None if index == len(self.table) else index
 
 
 @lru_cache(maxsize=16)
@@ -140,7 +140,7 @@ def _weights(up: int, down: int, points: int, eps: Fraction) -> Weights:
     for _ in range(cap):
         table.append((table[-1] * ratio) >> BITS)
     table.reverse()
-    shares = np.array([each / table[0] for each in table])  # Python's division of integers rounds once
+    shares = np.array([weight / table[0] for weight in table])  # Python's division of integers rounds once
     return Weights(tuple(table), shares, coarse, unit, span)
 
 

@@ -27,7 +27,7 @@ def mean_interval(a: FloatArray, b: FloatArray, eps: float, critical: FloatArray
     eps = min(eps, LARGEST_EPS)
     a, b = a * eps, b * eps
     if a.size <= FEW:
-        ends = [interval_of_one(*each, critical) for each in zip(a.tolist(), b.tolist(), strict=True)]
+        ends = [interval_of_one(*pair, critical) for pair in zip(a.tolist(), b.tolist(), strict=True)]
         return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
     nobody = a + b <= 0
     a, b = np.maximum(a, 0.0), np.maximum(b, 0.0)
@@ -54,8 +54,8 @@ def _left_edge(p: FloatArray, q: FloatArray, critical: FloatArray) -> FloatArray
     edge = np.empty(p.shape)
     flat = p.ravel(), q.ravel(), edge.ravel()  # of edge: its own memory
     for start in range(0, p.size, PIECE):
-        one, other, found = (each[start : start + PIECE] for each in flat)
-        found[:] = _left_edge_of_piece(one, other, critical)
+        one, other, edges = (array[start : start + PIECE] for array in flat)
+        edges[:] = _left_edge_of_piece(one, other, critical)
     return edge
 
 

@@ -68,14 +68,14 @@ def critical_of_sum(
     Returns: shape (...)
     """
     flat = np.abs(weights).reshape(len(weights), -1)
-    found = np.empty(flat.shape[1])
+    bounds = np.empty(flat.shape[1])
     number = np.broadcast_to(1.0 if times is None else times.reshape(len(weights), -1), flat.shape)
-    normal = np.zeros(len(found)) if variance is None else variance.reshape(-1)
+    normal = np.zeros(len(bounds)) if variance is None else variance.reshape(-1)
     wanted = NormalDist().inv_cdf((1 + level) / 2)
-    for start in range(0, len(found), PIECE):
+    for start in range(0, len(bounds), PIECE):
         piece = slice(start, start + PIECE)
-        found[piece] = _of_piece(flat[:, piece], number[:, piece], normal[piece], wanted)
-    return found.reshape(weights.shape[1:])
+        bounds[piece] = _of_piece(flat[:, piece], number[:, piece], normal[piece], wanted)
+    return bounds.reshape(weights.shape[1:])
 
 
 def bound_of_sum(scales: FloatArray, level: float, times: FloatArray) -> FloatArray:
@@ -85,7 +85,7 @@ def bound_of_sum(scales: FloatArray, level: float, times: FloatArray) -> FloatAr
     ``times``: shape (m, R). How many variables have each scale.
     """
     size = np.abs(scales)
-    found = np.zeros(size.shape[1])
+    bounds = np.zeros(size.shape[1])
     number = np.where(size > 0, times, 0.0)
     several = number.sum(axis=0)
     few, many = (several > 0) & (several <= 3), several > 3
@@ -93,10 +93,10 @@ def bound_of_sum(scales: FloatArray, level: float, times: FloatArray) -> FloatAr
         ends = np.cumsum(number[:, few], axis=0)[:, np.newaxis]
         at = np.arange(3)[:, np.newaxis] < ends  # the first scale that so many variables reach
         listed = np.where(at.any(axis=0), np.take_along_axis(size[:, few], at.argmax(axis=0), axis=0), 0.0)
-        found[few] = critical(listed, level)
+        bounds[few] = critical(listed, level)
     if many.any():
-        found[many] = critical_of_sum(size[:, many], level, number[:, many])
-    return found
+        bounds[many] = critical_of_sum(size[:, many], level, number[:, many])
+    return bounds
 
 
 def coarseness(scale: FloatArray, unit: FloatArray) -> FloatArray:

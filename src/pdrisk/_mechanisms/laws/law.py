@@ -45,13 +45,13 @@ class Law:
 
     def measured(self, drawn: NDArray[Any]) -> FloatArray:
         """The measured numbers, uncut: float64 of shape (k, G); of what is withheld nothing is known here."""
-        own = np.atleast_2d(drawn)[: self.numbers]
-        return own * float(self.unit) if own.dtype.kind == "i" else own.astype(np.float64)
+        numbers = np.atleast_2d(drawn)[: self.numbers]
+        return numbers * float(self.unit) if numbers.dtype.kind == "i" else numbers.astype(np.float64)
 
     def exact(self, drawn: NDArray[Any], group: int) -> tuple[Fraction, ...]:
         """The measured numbers of a group, exactly."""
-        own = np.atleast_2d(drawn)[: self.numbers, group].tolist()
-        return tuple(each * self.unit if isinstance(each, int) else Fraction(each) for each in own)
+        numbers = np.atleast_2d(drawn)[: self.numbers, group].tolist()
+        return tuple(number * self.unit if isinstance(number, int) else Fraction(number) for number in numbers)
 
     @property
     def said(self) -> dict[str, Any]:
@@ -61,12 +61,12 @@ class Law:
         }
 
     @classmethod
-    def of_said(cls, said: dict[str, Any]) -> Law:
+    def of_said(cls, values: dict[str, Any]) -> Law:
         """The law from its JSON values."""
-        texts = {name: Fraction(said[name]) for name in ("unit", "scale")}
-        lists = {name: tuple(map(float, said.get(name, ()))) for name in ("top", "bottom")}
-        ends: dict[str, Any] = {name: float(said[name]) for name in ("least", "most") if name in said}
-        return cls(**{**said, **texts, **lists, **ends})
+        texts = {name: Fraction(values[name]) for name in ("unit", "scale")}
+        lists = {name: tuple(map(float, values.get(name, ()))) for name in ("top", "bottom")}
+        ends: dict[str, Any] = {name: float(values[name]) for name in ("least", "most") if name in values}
+        return cls(**{**values, **texts, **lists, **ends})
 
 
 def _said(value: Any) -> Any:

@@ -54,23 +54,23 @@ def uniform_below(limits: NDArray[np.int64], bits: Bits) -> IntArray:
     below = limits.ravel()
     _, length = np.frexp(below.astype(np.float64))  # limits are at most 2**length, also where floats round them
     spare = (64 - length).astype(np.uint64)
-    found = np.empty(below.shape, dtype=np.int64)
+    numbers = np.empty(below.shape, dtype=np.int64)
     missing = np.arange(len(below))
     while len(missing):
         tried = (bits(len(missing)) >> spare[missing]).view(np.int64)
         kept = tried < below[missing]
-        found[missing[kept]] = tried[kept]
+        numbers[missing[kept]] = tried[kept]
         missing = missing[~kept]
-    return found.reshape(limits.shape)
+    return numbers.reshape(limits.shape)
 
 
 def _geometric(shape: tuple[int, int], change: int, eps: Fraction, sampler: Sampler) -> IntArray:
     """Independent numbers k = 0, 1, ... with probabilities proportional to ``exp(-k eps / change)``."""
-    found = np.empty(shape[0] * shape[1], dtype=np.int64)
-    missing = np.arange(len(found))
+    numbers = np.empty(shape[0] * shape[1], dtype=np.int64)
+    missing = np.arange(len(numbers))
     while len(missing):
         tried = sampler(np.zeros(len(missing), dtype=np.int64), change, eps)
         kept = tried >= 0
-        found[missing[kept]] = np.minimum(tried[kept], LONGEST)
+        numbers[missing[kept]] = np.minimum(tried[kept], LONGEST)
         missing = missing[~kept]
-    return found.reshape(shape)
+    return numbers.reshape(shape)

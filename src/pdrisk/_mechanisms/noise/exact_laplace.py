@@ -188,7 +188,7 @@ def _extended(first: IntArray, bits: Bits) -> IntArray:
 def _high(law: _Law, first: IntArray, bits: Bits) -> Words:
     """The high parts: how many k from 1 on have ``u < P(high >= k)``, for uniforms u with these first bits."""
     cells = law.cells[first]
-    found = cells.astype(np.uint64)  # -1 becomes something that is written over
+    parts = cells.astype(np.uint64)  # -1 becomes something that is written over
     unclear = np.flatnonzero(cells < 0)
     if len(unclear):
         known = _extended(first[unclear], bits)
@@ -197,8 +197,8 @@ def _high(law: _Law, first: IntArray, bits: Bits) -> Words:
         # Where known is a threshold itself, later bits decide on which side of it u lies.
         for tie in np.flatnonzero(law.thresholds[at - 1] == known):
             counted[tie] = _counted(law, ExactUniform(int(known[tie]), KNOWN, bits), int(counted[tie]))
-        found[unclear] = counted
-    return found
+        parts[unclear] = counted
+    return parts
 
 
 def _counted(law: _Law, uniform: ExactUniform, certain: int) -> int:

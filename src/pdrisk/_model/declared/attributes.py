@@ -19,22 +19,22 @@ def mark_exact(table: Any) -> Any:
     return table
 
 
-def strict_json(said: Any) -> str:
+def strict_json(value: Any) -> str:
     """JSON of a value, with an object in the place of NaN and of infinity, for which JSON has no number."""
     try:
-        return json.dumps(said, allow_nan=False)  # which reads on its own what is all finite, as nearly always
+        return json.dumps(value, allow_nan=False)  # which reads on its own what is all finite, as nearly always
     except ValueError:
-        return json.dumps(_strict(said), allow_nan=False)
+        return json.dumps(_strict(value), allow_nan=False)
 
 
 def from_strict_json(text: str) -> Any:
     """The value that `strict_json` wrote; raises as ``json.loads``."""
-    return json.loads(text, object_hook=lambda said: FLOATS[said[FLOAT]] if said.keys() == {FLOAT} else said)
+    return json.loads(text, object_hook=lambda fields: FLOATS[fields[FLOAT]] if fields.keys() == {FLOAT} else fields)
 
 
 def _strict(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return {FLOAT: str(value)}
     if isinstance(value, dict):
-        return {name: _strict(each) for name, each in value.items()}
-    return [_strict(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name: _strict(part) for name, part in value.items()}
+    return [_strict(part) for part in value] if isinstance(value, list | tuple) else value

@@ -89,24 +89,24 @@ class Declarations:
         if not (self.own or self.schema):
             return Known(column)
         by_hand, by_schema, patterns = self._by_label
-        own = by_hand.get(column, Declaration(column, "declare"))
-        said = [by_schema[column]] if column in by_schema else []
-        said += [entry for pattern, entry in patterns if _fits(pattern, column)]
-        if problem := next((entry.problem for entry in said if entry.problem), None):
+        declaration = by_hand.get(column, Declaration(column, "declare"))
+        entries = [by_schema[column]] if column in by_schema else []
+        entries += [entry for pattern, entry in patterns if _fits(pattern, column)]
+        if problem := next((entry.problem for entry in entries if entry.problem), None):
             raise ParameterError(problem)
-        dates = _are_dates(column, (own, *said))
-        missing, missing_from = _first(own, said, "missing")
-        valid, valid_from = _valid(column, said)
-        keys, keys_from = _keys(own, said)
+        dates = _are_dates(column, (declaration, *entries))
+        missing, missing_from = _first(declaration, entries, "missing")
+        valid, valid_from = _valid(column, entries)
+        keys, keys_from = _keys(declaration, entries)
         if keys is not None and missing:
             codes = set(missing)
             keys = tuple(key for key in keys if key not in codes)
-        bounds, bounds_from = _first(own, said, "bounds")
+        bounds, bounds_from = _first(declaration, entries, "bounds")
         interval = universe_of(valid if bounds is None else bounds, dates=dates)
         if bounds is None and interval is not None:
             bounds_from = valid_from
         sources = bounds_from, valid_from, keys_from, missing_from
-        whole = any(entry.whole for entry in said)
+        whole = any(entry.whole for entry in entries)
         return Known(column, interval, valid, keys, missing or (), *sources, whole, dates)
 
     def and_schema(
@@ -123,24 +123,24 @@ class Declarations:
         named = {(entry.column, entry.pattern) for entry in entries}
         before = (entry for entry in self.schema if (entry.column, entry.pattern) not in named)
         kept = (e for e in entries if e.says_something or (e.kind is not None and e.column in objects))
-        own = (*kept, *before)
+        schema = (*kept, *before)
         weights = self.weights if weights is None else weights
-        return Declarations(self.own, own, self.people if people is None else people, weights)
+        return Declarations(self.own, schema, self.people if people is None else people, weights)
 
     @property
     def text(self) -> str:
         """As one JSON text, for ``attrs``: a text is copied and compared for nothing, nested lists are not."""
-        said: dict[str, Any] = {name: [_json(entry) for entry in getattr(self, name)] for name in ("own", "schema")}
+        fields: dict[str, Any] = {name: [_json(entry) for entry in getattr(self, name)] for name in ("own", "schema")}
         if (people := self.people) is not None:
-            said["people"] = {
+            fields["people"] = {
                 "person": [json_value(column) for column in people.columns],
                 "per_person": people.per_person,
                 "constant": [json_value(column) for column in people.constant],
                 **({} if people.unit_label is None else {"unit_label": people.unit_label}),
             }
         if self.weights is not None:
-            said["weights"] = json_value(self.weights)
-        return json.dumps(said)
+            fields["weights"] = json_value(self.weights)
+        return json.dumps(fields)
 
 
 def _compiled(column: Hashable) -> Pattern:
@@ -163,9 +163,9 @@ def universe_of(valid: Ends, *, dates: bool = False) -> Universe | None:
         return None
 
 
-def _first(own: Declaration, said: list[Declaration], name: str) -> tuple[Any, str | None]:
+def _first(declaration: Declaration, entries: list[Declaration], name: str) -> tuple[Any, str | None]:
     """The first declaration that says anything."""
-    for entry in (own, *said):
+    for entry in (declaration, *entries):
         if (value := getattr(entry, name)) is not None:
             return value, entry.source
     return None, None
@@ -179,10 +179,10 @@ def _are_dates(column: Hashable, entries: Iterable[Declaration]) -> bool:
     return True in kinds
 
 
-def _valid(column: Hashable, said: list[Declaration]) -> tuple[Ends, str | None]:
+def _valid(column: Hashable, entries: list[Declaration]) -> tuple[Ends, str | None]:
     """The range on which all agree."""
     valid, source = EVERYTHING, None
-    for entry in said:
+    for entry in entries:
         if entry.valid != EVERYTHING:
             valid, source = narrower(column, valid, entry.valid, dates=entry.dates), entry.source
     return valid, source
@@ -197,11 +197,11 @@ def narrower(column: Hashable, one: Ends, other: Ends, *, dates: bool = False) -
     return low, high
 
 
-def _keys(own: Declaration, said: list[Declaration]) -> tuple[tuple[Hashable, ...] | None, str | None]:
+def _keys(declaration: Declaration, entries: list[Declaration]) -> tuple[tuple[Hashable, ...] | None, str | None]:
     """Keys in the order of the first list, without those that another list leaves out."""
-    lists = [entry for entry in said if entry.keys is not None]
-    if own.keys is not None or not lists:
-        return own.keys, own.source if own.keys is not None else None
+    lists = [entry for entry in entries if entry.keys is not None]
+    if declaration.keys is not None or not lists:
+        return declaration.keys, declaration.source if declaration.keys is not None else None
     common = set.intersection(*(set(entry.keys or ()) for entry in lists))
     return tuple(key for key in lists[0].keys or () if key in common), lists[0].source
 
@@ -215,17 +215,19 @@ def from_text(text: str) -> Declarations:
     """The declarations that `Declarations.text` wrote."""
     try:
         stored = json.loads(text)
-        own, schema = (tuple(_entry(entry) for entry in stored[name]) for name in ("own", "schema"))
-        said = stored.get("people")
-        parts = None if said is None else (said["person"], said["per_person"], said["constant"], said.get("unit_label"))
+        by_hand, schema = (tuple(_entry(entry) for entry in stored[name]) for name in ("own", "schema"))
+        unit = stored.get("people")
+        parts = None if unit is None else (unit["person"], unit["per_person"], unit["constant"], unit.get("unit_label"))
         people = None if parts is None else judged_people(*parts)
-        found = Declarations(own, schema, people, from_json(stored["weights"]) if "weights" in stored else None)
-        for entry in found.schema:
+        declarations = Declarations(
+            by_hand, schema, people, from_json(stored["weights"]) if "weights" in stored else None
+        )
+        for entry in declarations.schema:
             if entry.pattern:
                 _compiled(entry.column)
         # Anything else in the text, or a column declared twice, would be lost: such a text is damaged.
-        if found.text == text and len({entry.column for entry in found.own}) == len(found.own):
-            return found
+        if declarations.text == text and len({entry.column for entry in declarations.own}) == len(declarations.own):
+            return declarations
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, re.error):
         pass
     raise BadTextError
@@ -233,23 +235,23 @@ def from_text(text: str) -> Declarations:
 
 def _json(entry: Declaration) -> dict[str, Any]:
     """Only the parts that say something."""
-    found: dict[str, Any] = {"column": json_value(entry.column), "source": entry.source}
+    fields: dict[str, Any] = {"column": json_value(entry.column), "source": entry.source}
     if entry.pattern:
-        found["pattern"] = True
+        fields["pattern"] = True
     if entry.bounds is not None:
-        found["bounds"] = list(entry.bounds)
+        fields["bounds"] = list(entry.bounds)
     if entry.valid != EVERYTHING:
-        found["valid"] = [end if math.isfinite(end) else None for end in entry.valid]
+        fields["valid"] = [end if math.isfinite(end) else None for end in entry.valid]
     for name in ("keys", "missing"):
         if (values := getattr(entry, name)) is not None:
-            found[name] = [json_value(value) for value in values]
+            fields[name] = [json_value(value) for value in values]
     if entry.whole:
-        found["whole"] = True
+        fields["whole"] = True
     if entry.kind is not None:
-        found["kind"] = entry.kind
+        fields["kind"] = entry.kind
     if entry.dates:
-        found["dates"] = True
-    return found | ({} if entry.problem is None else {"problem": entry.problem})
+        fields["dates"] = True
+    return fields | ({} if entry.problem is None else {"problem": entry.problem})
 
 
 def _entry(stored: dict[str, Any]) -> Declaration:

@@ -40,10 +40,10 @@ class Known:
     def universe_for(self, kind: str) -> Universe | None:
         """The bounds of values of a kind."""
         if self.universe is not None and self.dates != (kind in (DATE, TIME)):
-            said = "dates" if self.dates else "numbers"
+            declared = "dates" if self.dates else "numbers"
             instead = "numbers" if self.dates else "dates, as in ('2020-01-01', '2020-12-31')"
             raise ColumnTypeError(
-                f"{self.bounds_from} has {said} as bounds of {self.column!r}, but the column holds {kind}: declare "
+                f"{self.bounds_from} has {declared} as bounds of {self.column!r}, but the column holds {kind}: declare "
                 f"{instead}."
             )
         return self.universe
@@ -57,13 +57,13 @@ class Known:
             "keys": self.keys_from,
             "missing": self.missing_from,
         }
-        said: dict[str, list[str]] = {}
+        parts_by_source: dict[str, list[str]] = {}
         for part, source in parts.items():
             if source is not None:
-                said.setdefault(source, []).append(part)
-        if len(said) == 1:
-            return next(iter(said))
-        return "; ".join(f"{source}: {', '.join(of)}" for source, of in said.items())
+                parts_by_source.setdefault(source, []).append(part)
+        if len(parts_by_source) == 1:
+            return next(iter(parts_by_source))
+        return "; ".join(f"{source}: {', '.join(of)}" for source, of in parts_by_source.items())
 
     def narrowed(self, interval: Universe | None) -> Universe | None:
         """These bounds, if they lie within the range that the schema allows."""

@@ -85,10 +85,10 @@ def _known(schema: object, columns: Iterable[Hashable] | None) -> Iterator[tuple
         names = None
     if columns is not None and names is None:
         raise ColumnTypeError("columns must be a list of columns, as in ['distance'].")
-    said = Declarations(schema=entries_of(schema))
-    named = [entry.column for entry in said.schema if not entry.pattern and entry.says_something]
+    declarations = Declarations(schema=entries_of(schema))
+    named = [entry.column for entry in declarations.schema if not entry.pattern and entry.says_something]
     for name in dict.fromkeys(named) if names is None else names:
-        known = said.of(name)
+        known = declarations.of(name)
         known.narrowed(known.universe)
         yield name, known
 
@@ -128,14 +128,18 @@ def schema_for(
     import pandera.pandas as pa
 
     parts = {"bounds": bounds, "keys": keys, "missing": missing}
-    for part, said in parts.items():
-        if said is not None and not isinstance(said, Mapping):
-            raise ColumnTypeError(f"schema_for takes {part} as a dict from column to value, not {type(said).__name__}.")
+    for part, given in parts.items():
+        if given is not None and not isinstance(given, Mapping):
+            raise ColumnTypeError(
+                f"schema_for takes {part} as a dict from column to value, not {type(given).__name__}."
+            )
     columns: dict[Any, Any] = {}
-    named = (listed_values(said or (), "columns") or () for said in parts.values())
+    named = (listed_values(declared or (), "columns") or () for declared in parts.values())
     for column in dict.fromkeys(name for names in named for name in names):
-        own = {part: said[column] for part, said in parts.items() if said is not None and column in said}
-        entry = declaration_of(column, "schema", own)
+        written = {
+            part: declared[column] for part, declared in parts.items() if declared is not None and column in declared
+        }
+        entry = declaration_of(column, "schema", written)
         codes = list(entry.missing or ())
         checks = []
         metadata: dict[str, Any] = {"missing": codes} if codes else {}
@@ -167,7 +171,9 @@ def entries_of(schema: object) -> tuple[Declaration, ...]:
     if isinstance(schema, type) and hasattr(schema, "to_schema"):
         schema = _from_model(schema)
     components = getattr(schema, "columns", None)
-    if not isinstance(components, Mapping) or not all(hasattr(each, "checks") for each in components.values()):
+    if not isinstance(components, Mapping) or not all(
+        hasattr(component, "checks") for component in components.values()
+    ):
         raise ColumnTypeError(
             f"schema must be a pandera DataFrameSchema or DataFrameModel, not {type_phrase(schema)}: bounds and keys "
             "alone are declared with declare(bounds={...}, keys={...})."
@@ -191,10 +197,10 @@ def entries_of(schema: object) -> tuple[Declaration, ...]:
 
 def people_of_schema(schema: object) -> People | None:
     """People declared by a schema's ``metadata={"dprisk": {"person": "pid"}}``; None without."""
-    said = _of_all(schema)
-    if not any(said.get(name) is not None for name in OF_PEOPLE):
+    metadata = _of_all(schema)
+    if not any(metadata.get(name) is not None for name in OF_PEOPLE):
         return None
-    return judged_people(*(said.get(name) for name in OF_PEOPLE))
+    return judged_people(*(metadata.get(name) for name in OF_PEOPLE))
 
 
 def weights_of_schema(schema: object) -> str | int | None:
@@ -209,10 +215,10 @@ def _of_all(schema: object) -> dict[Any, Any]:
     """pdrisk's part of the metadata of a whole schema or model."""
     config = getattr(schema, "Config", None) if isinstance(schema, type) else schema
     written = getattr(config, "metadata", None)
-    said = written.get(NAME) if isinstance(written, Mapping) else None
-    if said is None:
+    part = written.get(NAME) if isinstance(written, Mapping) else None
+    if part is None:
         return {}
-    return dict(said) if isinstance(said, Mapping) else {str(said): None}
+    return dict(part) if isinstance(part, Mapping) else {str(part): None}
 
 
 def _from_model(model: Any) -> object:

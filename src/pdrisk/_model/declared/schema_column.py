@@ -55,13 +55,13 @@ def _understood(
     of_dates: set[bool] = set()
     keys = _categories(dtype)
     written = getattr(component, "metadata", None)
-    said = [(written[NAME], False)] if isinstance(written, Mapping) and NAME in written else []
+    declared = [(written[NAME], False)] if isinstance(written, Mapping) and NAME in written else []
     for check in checks:
         if NAME in (check.statistics or {}):
-            said.append((check.statistics[NAME], check.raise_warning))
+            declared.append((check.statistics[NAME], check.raise_warning))
         kind = builtin_name(check)
-        if kind in RANGES and (found := _ends(kind, check.statistics, whole=whole, days=days)) is not None:
-            ends, dates = found
+        if kind in RANGES and (judged := _ends(kind, check.statistics, whole=whole, days=days)) is not None:
+            ends, dates = judged
             of_dates.add(dates)
             if len(of_dates) > 1:
                 raise ParameterError("some of its checks have dates as ends, others numbers: correct them.")
@@ -71,7 +71,7 @@ def _understood(
         elif kind == "isin" and not check.raise_warning:
             allowed = _listed(check.statistics["allowed_values"])
             keys = allowed if keys is None or allowed is None else [key for key in keys if key in set(allowed)]
-    stated = [(declaration_of(column, source, each), warns) for each, warns in said]
+    stated = [(declaration_of(column, source, wording), warns) for wording, warns in declared]
     of_dates |= {one.dates for one, _ in stated if one.bounds is not None}
     if len(of_dates) > 1:
         raise ParameterError("its bounds are dates and its checks numbers, or the other way round: correct them.")
@@ -95,18 +95,18 @@ def _understood(
     )
 
 
-def declaration_of(column: Hashable, source: str, said: object) -> Declaration:
+def declaration_of(column: Hashable, source: str, written: object) -> Declaration:
     """Declaration written as ``{"bounds": ..., "keys": ..., "missing": ...}``."""
-    if not isinstance(said, Mapping):
-        raise ColumnTypeError(f"{NAME!r} must be a dict with {', '.join(SAYS)}, not {type_phrase(said)}.")
-    if unknown := [name for name in islice(said, len(SAYS) + 1) if name not in SAYS]:
+    if not isinstance(written, Mapping):
+        raise ColumnTypeError(f"{NAME!r} must be a dict with {', '.join(SAYS)}, not {type_phrase(written)}.")
+    if unknown := [name for name in islice(written, len(SAYS) + 1) if name not in SAYS]:
         raise ParameterError(
             f"{NAME!r} knows {', '.join(SAYS)}, but not {shown(unknown[0])}.{did_you_mean(unknown[0], SAYS)}"
         )
-    bounds: Universe | None = None if said.get("bounds") is None else universe(said["bounds"], dates=True)
+    bounds: Universe | None = None if written.get("bounds") is None else universe(written["bounds"], dates=True)
     lists: dict[str, tuple[Hashable, ...] | None] = {}
     for name in ("keys", "missing"):
-        values, what = said.get(name), "a key" if name == "keys" else "a missing code"
+        values, what = written.get(name), "a key" if name == "keys" else "a missing code"
         if values is None:
             lists[name] = None
             continue
@@ -135,13 +135,13 @@ def _first(values: Iterable[Any]) -> Any:
 
 def _pattern(name: Any, component: Any) -> Hashable:
     """A regular expression, or one for each level, that matches the beginning of a label as pandera matches it."""
-    if any(".pandas." in each.__module__ for each in type(component).__mro__):
+    if any(".pandas." in ancestor.__module__ for ancestor in type(component).__mro__):
         for part in name if isinstance(name, tuple) else [name]:
             re.compile(str(part))
         return tuple(map(str, name)) if isinstance(name, tuple) else str(name)
-    found = f"(?s:.*?)(?:{component.selector})"  # Polars and Ibis search, for ^name$ if nothing else is said
-    re.compile(found)
-    return found
+    expression = f"(?s:.*?)(?:{component.selector})"  # Polars and Ibis search, for ^name$ if nothing else is said
+    re.compile(expression)
+    return expression
 
 
 def builtin_name(check: Any) -> str | None:
@@ -184,8 +184,8 @@ def _closed(end: Any, is_open: bool, whole: bool, step: int) -> float:
 
 def _day(end: Any) -> float:
     """The number of days since 1970-01-01; NaN of what is no date of the years 1 to 9999, or has a time zone."""
-    found = stamp_of(end) if are_dates([end]) else None
-    return math.nan if found is None or found.tzinfo is not None else day_number(found)
+    stamp = stamp_of(end) if are_dates([end]) else None
+    return math.nan if stamp is None or stamp.tzinfo is not None else day_number(stamp)
 
 
 def _plain_number(end: Any) -> Any:
@@ -235,13 +235,13 @@ def _listed(values: Iterable[Any]) -> list[Hashable] | None:
         plain = [plain_value(value, "a value of isin") for value in listed_values(values) or ()]
     except ColumnTypeError:
         return None
-    found: list[Any] = [value for value in plain if value is not None]
+    allowed: list[Any] = [value for value in plain if value is not None]
     if isinstance(values, set | frozenset):
         try:
-            found.sort(key=lambda value: (type(value).__name__, value))
+            allowed.sort(key=lambda value: (type(value).__name__, value))
         except TypeError:
-            found.sort(key=lambda value: (type(value).__name__, str(value)))
-    return list(dict.fromkeys(found))
+            allowed.sort(key=lambda value: (type(value).__name__, str(value)))
+    return list(dict.fromkeys(allowed))
 
 
 def type_phrase(value: object) -> str:

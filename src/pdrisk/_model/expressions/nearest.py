@@ -28,8 +28,8 @@ def misspelt(
     """
     if not isinstance(name, str) or len(name) > LONGEST:
         return ""
-    by_lower = {each.lower(): each for each in known}
-    near = [by_lower[each] for each in by_lower if _is_one_slip(name.lower(), each)]
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    near = [by_lower[lower] for lower in by_lower if _is_one_slip(name.lower(), lower)]
     if len(near) != 1 or (near[0].lower() != name.lower() and is_other(name.lower())):
         return ""
     return f" Did you mean {form.format(near[0])}?"

@@ -168,11 +168,11 @@ def _parts(node: Node) -> tuple[Node, ...]:
         case Call():
             return node.arguments if node.condition is None else (*node.arguments, node.condition)
         case Case():
-            return (*(each for pair in node.branches for each in pair), node.otherwise)
+            return (*(part for pair in node.branches for part in pair), node.otherwise)
         case Cast():
             return (node.operand,)
         case Window():
-            return (*_parts(node.function), *node.partitions, *(each for each, _ in node.order))
+            return (*_parts(node.function), *node.partitions, *(key for key, _ in node.order))
     return ()
 
 
@@ -185,12 +185,12 @@ def conjuncts(node: Node | None) -> list[Node]:
 
 def implied(node: Node | None) -> list[Node]:
     """Conditions that hold where this one does: those that AND joins, and those in all branches of an OR."""
-    found = conjuncts(node)
-    for each in tuple(found):
-        if isinstance(each, Operation) and each.symbol == "or":
-            first, *others = map(implied, each.parts)
-            found += [part for part in first if all(part in other for other in others)]
-    return found
+    conditions = conjuncts(node)
+    for condition in tuple(conditions):
+        if isinstance(condition, Operation) and condition.symbol == "or":
+            first, *others = map(implied, condition.parts)
+            conditions += [part for part in first if all(part in other for other in others)]
+    return conditions
 
 
 def rebuilt(node: Node, change: Callable[[Node], Node | None]) -> Node:
@@ -213,9 +213,9 @@ def rebuilt(node: Node, change: Callable[[Node], Node | None]) -> Node:
             return replace(node, operand=of(node.operand))
         case Window(function):
             kept = None if function.condition is None else of(function.condition)
-            own = replace(function, arguments=tuple(map(of, function.arguments)), condition=kept)
-            order = tuple((of(each), how) for each, how in node.order)
-            return replace(node, function=own, partitions=tuple(map(of, node.partitions)), order=order)
+            call = replace(function, arguments=tuple(map(of, function.arguments)), condition=kept)
+            order = tuple((of(key), how) for key, how in node.order)
+            return replace(node, function=call, partitions=tuple(map(of, node.partitions)), order=order)
     return node
 
 
@@ -236,7 +236,7 @@ def mapped(node: Node, made: Callable[[Node], Node]) -> Node:
 
 def constants(node: Node) -> list[Constant]:
     """Every constant of a tree."""
-    return [each for each in below(node) if isinstance(each, Constant)]
+    return [part for part in below(node) if isinstance(part, Constant)]
 
 
 def is_given(node: Node) -> bool:
@@ -246,9 +246,9 @@ def is_given(node: Node) -> bool:
 
 def equalities(node: Node) -> Iterator[tuple[Column, Constant]]:
     """Columns compared by equality with a constant or a list, and the constants."""
-    for each in below(node):
-        if isinstance(each, Operation) and each.symbol in EQUALITIES:
-            for part, other in (each.parts, each.parts[::-1]):
+    for inner_node in below(node):
+        if isinstance(inner_node, Operation) and inner_node.symbol in EQUALITIES:
+            for part, other in (inner_node.parts, inner_node.parts[::-1]):
                 if isinstance(part, Column) and isinstance(other, Constant):
                     yield part, other
 

@@ -20,8 +20,8 @@ def calendar_key(key: Hashable, kind: str, what: str, *, months: bool = False) -
 
     With ``months`` a text like 2020-01 is the beginning of that month.
     """
-    own = kind_of_value(key)
-    if kind not in (DATE, TIME) or own not in (DATE, TIME, TEXT):
+    kind_of_key = kind_of_value(key)
+    if kind not in (DATE, TIME) or kind_of_key not in (DATE, TIME, TEXT):
         return key
     if months and isinstance(key, str) and MONTH.fullmatch(key):
         key = f"{key}-01"

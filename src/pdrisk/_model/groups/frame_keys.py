@@ -53,7 +53,7 @@ def checked_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...], given: obje
         named = set(itertools.islice(keys, len(columns) + 1)) == set(columns)
         if not named:
             return None
-        return [_categories(frame[each]) if are_categories(keys[each]) else keys[each] for each in columns]
+        return [_categories(frame[column]) if are_categories(keys[column]) else keys[column] for column in columns]
 
     if are_categories(given) and len(columns) == 1:
         given = _categories(frame[columns[0]])
@@ -97,10 +97,13 @@ def observed_keys(frame: pd.DataFrame, columns: tuple[Hashable, ...]) -> tuple[K
     """The keys that occur in the data, sorted, ordered categories as they are; missing is None, and comes last."""
     levels = [[*_levels(frame[column]), None] for column in columns]
     codes = pd.DataFrame(
-        {at: _level_codes(frame[column], own) for at, (column, own) in enumerate(zip(columns, levels, strict=True))}
+        {
+            at: _level_codes(frame[column], column_levels)
+            for at, (column, column_levels) in enumerate(zip(columns, levels, strict=True))
+        }
     )
     rows = codes.drop_duplicates().sort_values(list(codes.columns)).itertuples(index=False, name=None)
-    return tuple(tuple(own[code] for own, code in zip(levels, row, strict=True)) for row in rows)
+    return tuple(tuple(column_levels[code] for column_levels, code in zip(levels, row, strict=True)) for row in rows)
 
 
 def _levels(column: pd.Series) -> list[Hashable]:
@@ -108,8 +111,8 @@ def _levels(column: pd.Series) -> list[Hashable]:
     present = column.dropna().drop_duplicates()  # first: integer categories with a missing row are no integers
     is_ordered = _is_categorical(column) and column.dtype.ordered  # type: ignore[union-attr] # of categoricals alone
     values = _plain_column(present)
-    found = pd.DataFrame({"value": values, "order": present.cat.codes if is_ordered else values})
-    return [plain_key(value) for value in found.dropna().drop_duplicates("value").sort_values("order")["value"]]
+    table = pd.DataFrame({"value": values, "order": present.cat.codes if is_ordered else values})
+    return [plain_key(value) for value in table.dropna().drop_duplicates("value").sort_values("order")["value"]]
 
 
 def key_codes(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence[Key]) -> NDArray[np.int32]:
@@ -120,7 +123,7 @@ def key_codes(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence
     firsts = values_at(keys, 0)
     if len(columns) == 1:
         return _level_codes(frame[columns[0]], firsts)
-    found = _level_codes(frame[columns[0]], list(dict.fromkeys(firsts)))
+    codes = _level_codes(frame[columns[0]], list(dict.fromkeys(firsts)))
     # Column by column, a row's place among the distinct beginnings of the keys: never more than there are keys, so
     # that no product of places overflows.
     begun = list(dict.fromkeys(key[:1] for key in keys))
@@ -129,10 +132,10 @@ def key_codes(frame: pd.DataFrame, columns: tuple[Hashable, ...], keys: Sequence
         longer = list(dict.fromkeys(key[: position + 1] for key in keys))
         place_begun, place_level = _places_of(begun), _places_of(levels)
         wanted = [place_begun[key[:-1]] * (len(levels) + 1) + place_level[key[-1]] for key in longer]
-        rows = found.astype(np.int64) * (len(levels) + 1) + _level_codes(frame[columns[position]], levels)
-        found = _places(pd.Index(wanted), rows, len(longer))
+        rows = codes.astype(np.int64) * (len(levels) + 1) + _level_codes(frame[columns[position]], levels)
+        codes = _places(pd.Index(wanted), rows, len(longer))
         begun = longer
-    return found
+    return codes
 
 
 def _places_of(values: Sequence[Hashable]) -> dict[Hashable, int]:
@@ -231,8 +234,8 @@ def _places(index: pd.Index, values: Any, none: int) -> NDArray[np.int32]:
     as_objects = object if index.dtype == object else None
     for start in range(0, len(values), PIECE):
         rows = slice(start, start + PIECE)
-        found = index.get_indexer(pd.Index(values[rows], dtype=as_objects, copy=False))
-        codes[rows] = np.where(found < 0, none, found)
+        positions = index.get_indexer(pd.Index(values[rows], dtype=as_objects, copy=False))
+        codes[rows] = np.where(positions < 0, none, positions)
     return codes
 
 

@@ -26,8 +26,8 @@ def codes_of_integers(index: pd.Index, place: NDArray[np.int32], values: NDArray
     """
     if values.dtype.kind not in "iu" or not len(index) or index.dtype != values.dtype:
         return None
-    own, unsigned = values.dtype.type, np.dtype(f"u{values.dtype.itemsize}")
-    least, span = own(index.min()), int(index.max()) - int(index.min()) + 1
+    integer_type, unsigned = values.dtype.type, np.dtype(f"u{values.dtype.itemsize}")
+    least, span = integer_type(index.min()), int(index.max()) - int(index.min()) + 1
     if span > min(TABLE, len(values)):
         return None
     table = np.full(span + 1, place[-1])

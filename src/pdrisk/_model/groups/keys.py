@@ -56,13 +56,13 @@ def key_tuples(
                 f"a frame of keys has one column for each of {', '.join(map(str, names))} and no other, and one row "
                 f"for each key, but this one has {here}."
             )
-        columns = [typed(place, list(own)) for place, own in enumerate(lists)]  # type: ignore[call-overload]
+        columns = [typed(place, list(values)) for place, values in enumerate(lists)]  # type: ignore[call-overload]
         keys = _side_by_side(columns)
     elif isinstance(given, Mapping):
         lists = by_name(given)
         if lists is None:
             raise ParameterError(f"keys must be a dict with one list for each of {', '.join(map(str, names))}.")
-        keys = _combined([typed(place, _listed(each)) for place, each in enumerate(lists)])
+        keys = _combined([typed(place, _listed(values)) for place, values in enumerate(lists)])
     elif len(names) == 1:
         keys = SingleKeys(typed(0, _listed(given)))
     else:
@@ -88,11 +88,11 @@ def check_words(keys: object) -> None:
             f'keys must be a list or the word "observed", "private" or "categories", but are {shown(keys)}.'
         )
     listed = itertools.islice(keys.items(), MOST) if isinstance(keys, Mapping) else ()
-    for column, own in listed:
-        if isinstance(own, str) and own in ("observed", "private"):
+    for column, column_keys in listed:
+        if isinstance(column_keys, str) and column_keys in ("observed", "private"):
             raise ParameterError(
-                f'"{own}" is for all columns of the groups together, but stands here for {shown(column)} alone: pass '
-                f'keys="{own}", or list the keys of this column, too.'
+                f'"{column_keys}" is for all columns of the groups together, but stands here for {shown(column)} '
+                f'alone: pass keys="{column_keys}", or list the keys of this column, too.'
             )
 
 

@@ -105,8 +105,8 @@ class RowwiseFilter:
             for column, constant in (() if self.rule is None else equalities(self.rule))
             for value in (constant.value if isinstance(constant.value, list) else [constant.value])
         )
-        if said := asked_for_code(asked, missing.get, "{}.isna() or .notna()"):
-            raise ParameterError(f"cannot use where={self.text!r}: {said}")
+        if problem := asked_for_code(asked, missing.get, "{}.isna() or .notna()"):
+            raise ParameterError(f"cannot use where={self.text!r}: {problem}")
 
     def and_also(self, other: "RowwiseFilter") -> "RowwiseFilter":
         """Filter for the records that both select; the second may be a mask or callable."""
@@ -136,7 +136,7 @@ class Fitted(NamedTuple):
 def _joined(*parts: Node) -> Node:
     """Conditions joined with ``and``: ``a and b`` with ``c`` is ``a and b and c``."""
     both = (part.parts if isinstance(part, Operation) and part.symbol == "and" else (part,) for part in parts)
-    return Operation("and", tuple(each for listed in both for each in listed))
+    return Operation("and", tuple(condition for listed in both for condition in listed))
 
 
 def is_mask(where: object) -> bool:
@@ -184,8 +184,8 @@ def judged(
     ``levels``: gives the categories that were declared for a column, in order; None where none were.
     """
     if isinstance(where, Within):
-        own = None if where.where is None else judged(where.where, frame, names, levels)
-        return own if where.kept is None else where.kept if own is None else where.kept.and_also(own)
+        rows = None if where.where is None else judged(where.where, frame, names, levels)
+        return rows if where.kept is None else where.kept if rows is None else where.kept.and_also(rows)
     if isinstance(where, str):
         query = QueryString(str(where), frame, names, levels)
         return _checked(query, query.tree)
@@ -209,8 +209,8 @@ def with_values(columns: tuple[Hashable, ...], frame: pd.DataFrame, rows: Rowwis
     """The filter of the records that have a value in all of these columns, and are selected by another one."""
     builder = Builder("columns", frame, lambda _: None)
     known = _joined(*(builder.operation("notna", builder.column(column)) for column in columns))
-    own = _checked(builder, lambda: known)
-    return own if rows is None else own.and_also(rows)
+    present = _checked(builder, lambda: known)
+    return present if rows is None else present.and_also(rows)
 
 
 def judged_again(kept: RowwiseFilter, frame: pd.DataFrame, levels: Levels) -> RowwiseFilter:

@@ -106,8 +106,8 @@ def not_offered(name: str, row_wise: bool) -> str:
     if name in OF_TIMES:
         return f"it uses `{name}`, which filters do not have. {OF_TIMES[name]}."
     if row_wise:
-        kind, _, own = name.rpartition(".")
-        question = misspelt(own, BEHIND[kind]) if kind in BEHIND else ""
+        kind, _, method = name.rpartition(".")
+        question = misspelt(method, BEHIND[kind]) if kind in BEHIND else ""
         return f"it uses `{name}`, which filters do not have.{question or f' {IN_FRAME}.'}"
     if question := misspelt(name, METHODS):
         return f"it uses `{name}`, which filters do not have.{question}"
@@ -173,15 +173,15 @@ class Builder:
         self.columns[name] = None
         return Column(name)
 
-    def scalar(self, value: Any, said: str) -> Any:
+    def scalar(self, value: Any, phrase: str) -> Any:
         """A constant in plain form. Exact types only: a subclass could bring operators of its own."""
         kind = type(value)
         if value is None:
-            self.refuse(f"{said} is None, a missing value, and nothing equals one: write `x.isna()` or `x.notna()`.")
+            self.refuse(f"{phrase} is None, a missing value, and nothing equals one: write `x.isna()` or `x.notna()`.")
         if kind in (bool, str, dt.date):
             plain = value
         elif kind in (pd.Timestamp, pd.Timedelta, dt.datetime, dt.timedelta):
-            plain = self.instant(value, said)
+            plain = self.instant(value, phrase)
         elif kind in (np.bool_, np.str_):
             plain = value.item()
         elif kind in (np.datetime64, np.timedelta64):
@@ -189,44 +189,44 @@ class Builder:
         elif kind is int or issubclass(kind, np.integer):
             plain = int(value)
             if not -(2**63) <= plain < 2**64:
-                self.refuse(f"{said} is a number beyond 64 bits. Write a smaller one.")
+                self.refuse(f"{phrase} is a number beyond 64 bits. Write a smaller one.")
         elif kind is float or issubclass(kind, np.floating):
             plain = float(value)  # query() narrows constants to a float32 column, as numpy does with a plain float
         else:
             self.refuse(
-                f"{said} is a {kind.__name__}; only a number, text, date or True/False can stand there, and after `in` "
-                f"a list, tuple or set of them. Anything else could be computed from the data. {WHY}."
+                f"{phrase} is a {kind.__name__}; only a number, text, date or True/False can stand there, and after "
+                f"`in` a list, tuple or set of them. Anything else could be computed from the data. {WHY}."
             )
         if pd.isna(plain):
-            self.refuse(f"{said} is a missing value, and nothing compares equal to one. Leave it out.")
+            self.refuse(f"{phrase} is a missing value, and nothing compares equal to one. Leave it out.")
         if isinstance(plain, str) and not plain.isascii() and any("\ud800" <= letter <= "\udfff" for letter in plain):
-            self.refuse(f"{said} holds half of a surrogate pair. Take it out.")
+            self.refuse(f"{phrase} holds half of a surrogate pair. Take it out.")
         return plain
 
-    def instant(self, value: Any, said: str) -> Any:
+    def instant(self, value: Any, phrase: str) -> Any:
         """A time or duration of pandas'; with a time zone that of UTC, so that no zone's own code runs later."""
         plain: Any = None
         with suppress(Exception):
             plain = pd.Timedelta(value) if isinstance(value, dt.timedelta) else pd.Timestamp(value)
             plain = plain.tz_convert("UTC") if getattr(plain, "tzinfo", None) is not None else plain
         if plain is None:
-            self.refuse(f"{said} is a date or duration beyond those of pandas. Write one nearer to today.")
+            self.refuse(f"{phrase} is a date or duration beyond those of pandas. Write one nearer to today.")
         return plain
 
-    def constant(self, value: Any, said: str, given: str | None = None) -> Constant:
+    def constant(self, value: Any, phrase: str, given: str | None = None) -> Constant:
         if type(value) in COLLECTIONS:
-            self.refuse(f"{said} is a collection, which stands only after `in`: write `in` instead of `==`.")
-        return Constant(self.scalar(value, said), given)
+            self.refuse(f"{phrase} is a collection, which stands only after `in`: write `in` instead of `==`.")
+        return Constant(self.scalar(value, phrase), given)
 
-    def members(self, values: Any, said: str, given: str | None = None) -> Constant:
+    def members(self, values: Any, phrase: str, given: str | None = None) -> Constant:
         if type(values) not in COLLECTIONS:
-            self.refuse(f"{said} must be a list, tuple or set of constants, as in `region in ['north', 'south']`.")
+            self.refuse(f"{phrase} must be a list, tuple or set of constants, as in `region in ['north', 'south']`.")
         if any(value is None or (type(value) in MISSING_VALUES and pd.isna(value)) for value in values):
             self.refuse(
-                f"{said} holds a missing value, and nothing equals one. Leave it out, and select records without a "
+                f"{phrase} holds a missing value, and nothing equals one. Leave it out, and select records without a "
                 "value by `or x.isna()`."
             )
-        plain = [self.scalar(value, said) for value in values]
+        plain = [self.scalar(value, phrase) for value in values]
         if isinstance(values, set | frozenset):
             plain.sort(key=lambda v: (type(v).__name__, repr(v)))  # texts in sets: another order in every process
         return Constant(plain, given)
@@ -249,17 +249,17 @@ class Builder:
 
     def function(self, name: str, column: Node, given: Sequence[Constant], options: Mapping[str, Any]) -> Node:
         """A function behind ``.str`` or ``.dt``, as in ``str.contains``, with what was passed to it."""
-        kind, _, own = name.partition(".")
+        kind, _, method = name.partition(".")
         if not isinstance(column, Column):
             self.refuse(f"`{name}` stands behind the name of a column, as in `name.str.contains('a')`.")
-        if own not in BEHIND[kind]:
+        if method not in BEHIND[kind]:
             self.refuse(not_offered(name, is_row_wise(name)))
         if kind == "dt":
-            return call_of_time(own, column)
+            return call_of_time(method, column)
         if "na" in options:
             self.refuse(f"`{name}` never finds a missing text: leave na= out, and add `or name.isna()` to count those.")
-        literal = options.get("regex") if own == "contains" else False
-        if len(given) != 1 or set(options) - ({"regex"} if own == "contains" else set()) or literal:
+        literal = options.get("regex") if method == "contains" else False
+        if len(given) != 1 or set(options) - ({"regex"} if method == "contains" else set()) or literal:
             self.refuse(f"`{name}` takes one text, which is looked for as it stands: write `name.{name}('a')`.")
         (part,) = given
         if not isinstance(part.value, str) or not part.value:
@@ -269,7 +269,7 @@ class Builder:
                 f"pandas reads the text of `{name}` as a regular expression, of which filters have none: write "
                 "regex=False behind it, or in Polars literal=True, to look for it as it stands."
             )
-        return call_of_text(own, column, part)
+        return call_of_text(method, column, part)
 
     def folded(self, symbol: str, values: list[Any], given: str | None) -> Constant:
         result: Any = None

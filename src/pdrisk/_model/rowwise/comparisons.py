@@ -94,13 +94,13 @@ def mended(symbol: str, parts: list[Node], values: list[Any]) -> str:
     if not columns:
         return "Compare columns with constants, and compute columns in the frame before"
     place = next((place for place in columns if isinstance(values[place].dtype, np.dtype)), columns[0])
-    own, other = _kind(values[place]), values[place - 1]
-    wanted = next((kind for kind in _kinds(other) if kind != own), own)
-    is_ordered_text = own == TEXT and symbol in ORDERINGS  # an order of its own: '10' comes before '9'
-    if isinstance(parts[place - 1], Constant) and (own, wanted) in WRITE and not is_ordered_text:
-        return WRITE[own, wanted]
-    is_same = wanted == own and isinstance(other, pd.Series) and not isinstance(other.dtype, np.dtype)
-    formula = f"{{}}.astype({str(other.dtype)!r})" if is_same else CONVERT_FROM.get(own) or CONVERT.get(wanted)
+    series_kind, other = _kind(values[place]), values[place - 1]
+    wanted = next((kind for kind in _kinds(other) if kind != series_kind), series_kind)
+    is_ordered_text = series_kind == TEXT and symbol in ORDERINGS  # an order of its own: '10' comes before '9'
+    if isinstance(parts[place - 1], Constant) and (series_kind, wanted) in WRITE and not is_ordered_text:
+        return WRITE[series_kind, wanted]
+    is_same = wanted == series_kind and isinstance(other, pd.Series) and not isinstance(other.dtype, np.dtype)
+    formula = f"{{}}.astype({str(other.dtype)!r})" if is_same else CONVERT_FROM.get(series_kind) or CONVERT.get(wanted)
     column: Any = parts[place]
     return converted(column.name, formula or "{}.astype(...)")
 
@@ -141,8 +141,8 @@ NAMED = {
 
 def _read(function: Callable[[Any], Any], value: Any) -> Any:
     with suppress(ValueError, OverflowError):
-        found = function(value)
-        return None if found is pd.NaT else found
+        reading = function(value)
+        return None if reading is pd.NaT else reading
     return None
 
 

@@ -121,12 +121,12 @@ def _value(node: Node, columns: Mapping[Hashable, pd.Series]) -> Any:
     parts = [numbers_of(_value(part, columns)) for part in node.parts]
     if node.symbol in SIGNS:
         return opposite(parts[0]) if node.symbol == "unary -" else parts[0]
-    found = arithmetic(node.symbol, *parts)
+    numbers = arithmetic(node.symbol, *parts)
     if node.symbol != "**":
-        return found
+        return numbers
     # To floats 1 ** NaN and NaN ** 0 are 1; what is computed of a missing value is missing.
     missing = np.isnan(parts[0].high) | np.isnan(parts[1].high)
-    return found._replace(high=np.where(missing, np.nan, found.high)) if missing.any() else found
+    return numbers._replace(high=np.where(missing, np.nan, numbers.high)) if missing.any() else numbers
 
 
 # --- Conditions -------------------------------------------------------------------------------------------------------
@@ -165,8 +165,8 @@ def _compared_in(name: str, symbol: str, left: Any, right: Any) -> Bools:
         return compared(symbol, numbers_of(left, name), numbers_of(right, name))
     dtypes = {value.dtype for value in (left, right) if isinstance(value, pd.Series)}
     if len(dtypes) == 1 and isinstance(next(iter(dtypes)), pd.StringDtype | pd.ArrowDtype):
-        found: Bools = COMPARISONS[symbol](left, right).to_numpy(dtype=bool, na_value=False)
-        return found
+        truths: Bools = COMPARISONS[symbol](left, right).to_numpy(dtype=bool, na_value=False)
+        return truths
     one, other = np.broadcast_arrays(texts_of(left), texts_of(right))
     present = (one != None) & (other != None)  # noqa: E711 - of each record
     yes = np.zeros(one.shape, dtype=bool)

@@ -38,8 +38,8 @@ class Derived:
     def canonical(self) -> str:
         """Everything but the data that decides its values, in one spelling."""
         codes = [(column, self.missing[column]) for column in self.columns if column in self.missing]
-        said = repr((self.name, self.rule, codes, [each.canonical for each in self.earlier]))
-        return said + meaning_of(self.rule, as_value=True)
+        spelling = repr((self.name, self.rule, codes, [earlier_column.canonical for earlier_column in self.earlier]))
+        return spelling + meaning_of(self.rule, as_value=True)
 
 
 def derived(
@@ -74,9 +74,10 @@ def derived(
 
 def used(known: tuple[Derived, ...], columns: Iterable[Hashable]) -> tuple[tuple[Derived, ...], tuple[Hashable, ...]]:
     """The derived columns among these, and the stored columns that all of them need."""
-    own = {each.name: each for each in known}  # of two with one name the last
-    found = [own[column] for column in dict.fromkeys(columns) if column in own]
+    by_name = {known_column.name: known_column for known_column in known}  # of two with one name the last
+    needed = [by_name[column] for column in dict.fromkeys(columns) if column in by_name]
     stored = [
-        [column] if column not in own else used(own[column].earlier, own[column].columns)[1] for column in columns
+        [column] if column not in by_name else used(by_name[column].earlier, by_name[column].columns)[1]
+        for column in columns
     ]
-    return tuple(found), tuple(dict.fromkeys(column for listed in stored for column in listed))
+    return tuple(needed), tuple(dict.fromkeys(column for listed in stored for column in listed))

@@ -75,18 +75,18 @@ def arithmetic(symbol: str, left: Numbers, right: Numbers) -> Numbers:
     """``left symbol right`` for one of ``+ - * / // % **``."""
     grain = _common(left, right)
     left, right = _rounded(left, right), _rounded(right, left)
-    found = OPERATORS[symbol](left, right)
+    numbers = OPERATORS[symbol](left, right)
     if grain is None or grain == DOUBLE:
-        return Numbers(found.high + 0.0, found.low, grain)
-    return Numbers(found.high.astype(grain).astype(DOUBLE) + 0.0, None, grain)
+        return Numbers(numbers.high + 0.0, numbers.low, grain)
+    return Numbers(numbers.high.astype(grain).astype(DOUBLE) + 0.0, None, grain)
 
 
 def compared(symbol: str, left: Numbers, right: Numbers) -> NDArray[np.bool_]:
     """``left symbol right`` for one of ``< <= > >= == !=``; without a value only ``!=`` holds."""
     left, right = _rounded(left, right), _rounded(right, left)
     if left.low is None and right.low is None:
-        found: NDArray[np.bool_] = COMPARISONS[symbol](left.high, right.high)
-        return found
+        truths: NDArray[np.bool_] = COMPARISONS[symbol](left.high, right.high)
+        return truths
     if symbol in (">", ">="):
         left, right, symbol = right, left, {">": "<", ">=": "<="}[symbol]
     same, lows = left.high == right.high, (_low(left), _low(right))
@@ -102,10 +102,10 @@ def members(numbers: Numbers, values: list[Any]) -> NDArray[np.bool_]:
     listed = _rounded(of_plain(held)._replace(grain=None), numbers)
     if len(held) > MANY:
         return np.isin(_pairs(numbers), _pairs(listed))
-    found = np.zeros(numbers.high.shape, dtype=np.bool_)
+    matches = np.zeros(numbers.high.shape, dtype=np.bool_)
     for high, low in zip(listed.high, np.broadcast_to(_low(listed), listed.high.shape), strict=True):
-        found |= (numbers.high == high) & (_low(numbers) == low)
-    return found
+        matches |= (numbers.high == high) & (_low(numbers) == low)
+    return matches
 
 
 def _pairs(numbers: Numbers) -> NDArray[Any]:

@@ -36,18 +36,20 @@ class Behind:
         self.state = recorded, name
 
     def __getattribute__(self, name: str) -> Any:
-        recorded, own = object.__getattribute__(self, "state")
+        recorded, path = object.__getattribute__(self, "state")
         builder, node = state_of(recorded)
-        if own == "str" and name in OF_TEXT:
+        if path == "str" and name in OF_TEXT:
             return Behind(recorded, f"str.{name}")
-        return Recorded(builder, builder.function(f"{own}.{name}", node, (), {}))
+        return Recorded(builder, builder.function(f"{path}.{name}", node, (), {}))
 
     def __call__(self, *given: object, **options: object) -> Recorded:
-        recorded, own = object.__getattribute__(self, "state")
+        recorded, path = object.__getattribute__(self, "state")
         builder, node = state_of(recorded)
         given = (*given, *(options.pop(name) for name in ("pat",) if name in options))
-        parts = [builder.constant(each, "a constant", GIVEN) for each in given if not isinstance(each, Recorded)]
-        return Recorded(builder, builder.function(own, node, parts, options))
+        parts = [
+            builder.constant(argument, "a constant", GIVEN) for argument in given if not isinstance(argument, Recorded)
+        ]
+        return Recorded(builder, builder.function(path, node, parts, options))
 
 
 def state_of(recorded: Recorded) -> tuple[Builder, Node]:

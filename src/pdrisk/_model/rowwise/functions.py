@@ -30,7 +30,7 @@ OF_TIME: Final = {
     "day_of_year": "dayofyear",  # as pandas 3.1 has it
 }
 PATTERN: Final = frozenset(r".^$*+?{}[]\|()")  # of which pandas makes a regular expression
-IN_PANDAS: Final = {name: own for own, name in (*OF_TEXT.items(), *OF_TIME.items())}
+IN_PANDAS: Final = {name: in_pandas for in_pandas, name in (*OF_TEXT.items(), *OF_TIME.items())}
 CLOCK: Final = {
     "hour": (UNITS["D"], 3600 * UNITS["s"]), "minute": (3600 * UNITS["s"], 60 * UNITS["s"]),
     "second": (60 * UNITS["s"], UNITS["s"]),
@@ -92,9 +92,9 @@ def _with_text(name: str, column: pd.Series, part: str) -> tuple[Bools, Bools]:
         asked = {"contains": str.__contains__, "startswith": str.startswith, "endswith": str.endswith}[name]
         return np.array([text is not None and asked(text, part) for text in texts], dtype=bool), missing
     options = {"regex": False} if name == "contains" else {}
-    found = getattr(column.str, name)(part, **options)
+    matches = getattr(column.str, name)(part, **options)
     missing = missing_of(column)
-    return found.to_numpy(dtype=bool, na_value=False) & ~missing, missing
+    return matches.to_numpy(dtype=bool, na_value=False) & ~missing, missing
 
 
 def _part(unit: str, times: Numbers) -> Numbers:
@@ -102,12 +102,12 @@ def _part(unit: str, times: Numbers) -> Numbers:
     whole = arithmetic("//", times, constant(UNITS["D"])).high
     known = (whole >= CALENDAR[0]) & (whole <= CALENDAR[1])
     if unit in CLOCK:
-        above, own = CLOCK[unit]
-        found = arithmetic("//", arithmetic("%", times, constant(above)), constant(own)).high
+        above, length = CLOCK[unit]
+        parts = arithmetic("//", arithmetic("%", times, constant(above)), constant(length)).high
     else:
         days = np.where(known, whole, 0).astype(np.int64).astype("datetime64[D]")
-        found = _of_calendar(unit, days).astype(np.float64)
-    return Numbers(np.where(known, found, np.nan))
+        parts = _of_calendar(unit, days).astype(np.float64)
+    return Numbers(np.where(known, parts, np.nan))
 
 
 def _of_calendar(unit: str, days: Any) -> Any:

@@ -45,11 +45,11 @@ def polars_tree(expression: pl.Expr, builder: Builder) -> Node:
     return _node(json.loads(expression.meta.serialize(format="json")), builder)
 
 
-def _node(said: Any, builder: Builder) -> Node:
-    named: tuple[str, Any] = next(iter(said.items())) if isinstance(said, dict) else (str(said), {})
+def _node(tree: Any, builder: Builder) -> Node:
+    named: tuple[str, Any] = next(iter(tree.items())) if isinstance(tree, dict) else (str(tree), {})
     kind, of = named
-    if _is_constant(said):
-        return builder.constant(_value(said), "a constant", GIVEN)
+    if _is_constant(tree):
+        return builder.constant(_value(tree), "a constant", GIVEN)
     if kind == "Column":
         if of.startswith("^") and of.endswith("$"):
             builder.refuse(f"{of!r} names several columns by a pattern. {OFFERED}.")
@@ -63,14 +63,14 @@ def _node(said: Any, builder: Builder) -> Node:
     return builder.refuse(f"it uses {of['op'] if kind == 'BinaryExpr' else kind}. {OFFERED}.")
 
 
-def _function(said: Any, given: list[Any], builder: Builder) -> Node:
+def _function(function: Any, given: list[Any], builder: Builder) -> Node:
     """A call of a function, whose name stands within that of its family."""
-    if said == "Negate":
+    if function == "Negate":
         return builder.operation("unary -", _node(given[0], builder))
-    kind, own = next(iter(said.items())) if isinstance(said, dict) else ("", said)
-    name, options = next(iter(own.items())) if isinstance(own, dict) else (own, {})
+    kind, call = next(iter(function.items())) if isinstance(function, dict) else ("", function)
+    name, options = next(iter(call.items())) if isinstance(call, dict) else (call, {})
     if kind in ("StringExpr", "TemporalExpr") and name in BEHIND:
-        column, *parts = (_node(each, builder) for each in given)
+        column, *parts = (_node(argument, builder) for argument in given)
         constants = [part for part in parts if isinstance(part, Constant)]
         how = {"regex": False} if name == "Contains" and options["literal"] else {}
         return builder.function(BEHIND[name], column, constants, how)
@@ -79,7 +79,7 @@ def _function(said: Any, given: list[Any], builder: Builder) -> Node:
     if name in OF_ONE:
         return builder.operation(OF_ONE[name], _node(given[0], builder))
     if name == "IsBetween" and options["closed"] in CLOSED:
-        value, *ends = (_node(each, builder) for each in given)
+        value, *ends = (_node(argument, builder) for argument in given)
         low, high = (
             builder.operation(symbol, value, end) for symbol, end in zip(CLOSED[options["closed"]], ends, strict=True)
         )
@@ -95,34 +95,34 @@ def _refused(function: str, builder: Builder) -> Node:
 
 def _is_in(value: Node, listed: Any, builder: Builder) -> Node:
     """Membership; the comparison beside it changes nothing, and stands in the text of remembered questions."""
-    if not isinstance(listed, list) or not listed or any(each is None or each != each for each in listed):
+    if not isinstance(listed, list) or not listed or any(member is None or member != member for member in listed):
         builder.refuse("what stands in is_in() must be a list of one constant or more, none of them missing.")
-    plain = [pd.Timestamp(each) if type(each) is dt.date else each for each in listed]
+    plain = [pd.Timestamp(member) if type(member) is dt.date else member for member in listed]
     members = builder.members(plain, "what stands in is_in()", GIVEN)
     first = builder.constant(plain[0], "what stands in is_in()", GIVEN)
     return builder.operation("or", builder.operation("in", value, members), builder.operation("==", value, first))
 
 
-def _is_constant(said: Any) -> bool:
+def _is_constant(tree: Any) -> bool:
     """Whether it is a literal, or what Polars makes of one, as it casts times and gives them a zone."""
-    said = _uncast(said)
-    if not isinstance(said, dict):
+    tree = _uncast(tree)
+    if not isinstance(tree, dict):
         return False
-    return "Literal" in said or ("Function" in said and all(map(_is_constant, said["Function"]["input"])))
+    return "Literal" in tree or ("Function" in tree and all(map(_is_constant, tree["Function"]["input"])))
 
 
-def _uncast(said: Any) -> Any:
-    while isinstance(said, dict) and "Cast" in said:
-        said = said["Cast"]["expr"]
-    return said
+def _uncast(tree: Any) -> Any:
+    while isinstance(tree, dict) and "Cast" in tree:
+        tree = tree["Cast"]["expr"]
+    return tree
 
 
-def _value(said: Any) -> Any:
+def _value(tree: Any) -> Any:
     """What Polars makes of a constant; a list of one that holds several."""
     import polars as pl
 
-    held = pl.select(pl.Expr.deserialize(io.BytesIO(json.dumps(said).encode()), format="json")).to_series()
-    literal = _uncast(said).get("Literal")
+    held = pl.select(pl.Expr.deserialize(io.BytesIO(json.dumps(tree).encode()), format="json")).to_series()
+    literal = _uncast(tree).get("Literal")
     if isinstance(literal, dict) and "Series" in literal:
         return held.to_list()
     value = held.item()

@@ -153,9 +153,9 @@ class QueryString(Builder):
     def method(self, node: ast.Call | ast.Attribute) -> Node:
         named = node.func if isinstance(node, ast.Call) else node
         if isinstance(named, ast.Attribute) and isinstance(named.value, ast.Attribute):
-            kind, own = named.value.attr, named.attr
-            if own in BEHIND.get(kind, ()):
-                return self.behind(node, f"{kind}.{own}", self.node(named.value.value))
+            kind, attribute = named.value.attr, named.attr
+            if attribute in BEHIND.get(kind, ()):
+                return self.behind(node, f"{kind}.{attribute}", self.node(named.value.value))
         if not isinstance(named, ast.Attribute) or named.attr not in METHODS:
             return self.refuse(self.foreign(node))
         name, column = named.attr, self.node(named.value)
@@ -163,17 +163,17 @@ class QueryString(Builder):
             self.refuse(f"`{name}` stands behind the name of a column, with its brackets, as in `age.isna()`.")
         takes = METHODS[name]
         given = [*zip(takes, node.args, strict=False), *((word.arg, word.value) for word in node.keywords)]
-        said = dict(given)
-        if len(node.args) > len(takes) or len(given) > len(takes) or set(said) != set(takes):
+        arguments = dict(given)
+        if len(node.args) > len(takes) or len(given) > len(takes) or set(arguments) != set(takes):
             self.refuse(
                 f"`{name}` takes something else: write `age.isna()`, `age.between(18, 65)`, which holds both ends, or "
                 "`age.isin([18, 19])`, and `18 <= age < 65` for other ends."
             )
         if name == "between":
-            left, right = self.node(said["left"]), self.node(said["right"])
+            left, right = self.node(arguments["left"]), self.node(arguments["right"])
             return self.operation("and", self.operation(">=", column, left), self.operation("<=", column, right))
         if name == "isin":
-            return self.operation("in", column, self.listed(said["values"], "what stands in isin()"))
+            return self.operation("in", column, self.listed(arguments["values"], "what stands in isin()"))
         return self.operation(name, column)
 
     def behind(self, node: ast.Call | ast.Attribute, name: str, column: Node) -> Node:
@@ -181,11 +181,11 @@ class QueryString(Builder):
         if isinstance(node, ast.Attribute):
             return self.function(name, column, (), {})
         options = {word.arg or "**": self.node(word.value) for word in node.keywords}
-        given = [*map(self.node, node.args), *(options.pop(each) for each in ("pat",) if each in options)]
-        constants = [each for each in given if isinstance(each, Constant)]
+        given = [*map(self.node, node.args), *(options.pop(word) for word in ("pat",) if word in options)]
+        constants = [argument for argument in given if isinstance(argument, Constant)]
         if len(constants) < len(given) or name.startswith("dt."):
             self.refuse(f"`{name}` takes something else: write `name.str.contains('a')` or `day.dt.year`.")
-        plain = {word: each.value if isinstance(each, Constant) else each for word, each in options.items()}
+        plain = {word: option.value if isinstance(option, Constant) else option for word, option in options.items()}
         return self.function(name, column, constants, plain)
 
     def foreign(self, node: ast.AST) -> str:
@@ -222,15 +222,15 @@ class QueryString(Builder):
             self.refuse(f"there is no variable {name!r} where you call." + did_you_mean(name, names, "'@{}'"))
         return names[name]
 
-    def listed(self, values: ast.AST, said: str) -> Constant:
+    def listed(self, values: ast.AST, description: str) -> Constant:
         """The constants of a list."""
         if isinstance(values, ast.Name) and (match := self.quoted.get(values.id)) and match["local"]:
             return self.members(self.local(match["local"]), *(f"@{match['local']}",) * 2)
         # pandas 3.1 reads [@a, @b] as `==` joined with `or`, pandas 2 as isin: they differ on missing values.
         if isinstance(values, ast.List | ast.Tuple) and not any(isinstance(x, ast.Name) for x in ast.walk(values)):
             plain = [part.value for part in map(self.node, values.elts) if isinstance(part, Constant)]
-            return self.members(plain, said)
-        return self.members(None, said)
+            return self.members(plain, description)
+        return self.members(None, description)
 
     def check_quotes(self, side: ast.AST, other: ast.AST) -> None:
         """Hint that text needs quotes, if an unknown word stands beside a column."""

@@ -174,9 +174,9 @@ def _check_arithmetic(node: Operation, values: list[Any], builder: Builder) -> N
     """Refuse arithmetic on anything but numbers."""
     for part, value in zip(node.parts, values, strict=True):
         if not takes(node.symbol, _operand_kind(value)):
-            said = no_arithmetic(node.symbol, described(part, value))
+            refusal = no_arithmetic(node.symbol, described(part, value))
             builder.refuse(
-                f"{said}, not text, dates, categories or objects. Convert or compute a column before, or move the "
+                f"{refusal}, not text, dates, categories or objects. Convert or compute a column before, or move the "
                 "constant to the other side."
             )
     if all(_operand_kind(value) == TRUTH for value in values):

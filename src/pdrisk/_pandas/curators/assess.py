@@ -44,7 +44,7 @@ USUAL_STATISTICS: Final = ("mean", "median", "min", "max", "var")
 def assessment(frame: pd.DataFrame, columns: object, statistics: object, request: Request) -> pd.DataFrame:
     """Table with one row for each column, statistic, group and eps."""
     if statistics is USUAL_STATISTICS and request.weighing is not None:  # weights have no other variance
-        statistics = [("var", {"ddof": 0}) if each == "var" else each for each in USUAL_STATISTICS]
+        statistics = [("var", {"ddof": 0}) if name == "var" else name for name in USUAL_STATISTICS]
     lines = lines_of_columns(frame, columns, statistics, request)
     if request.success is not None and request.eps is not USUAL_EPS:
         raise ParameterError("pass exactly one of eps= and success= (not both): what each answer costs is found by it.")
@@ -74,12 +74,12 @@ def _block(
     ]
 
     def spread(name: str) -> FloatArray:
-        parts = [np.broadcast_to(getattr(each, name), size) for each in known]
+        parts = [np.broadcast_to(getattr(fact, name), size) for fact in known]
         return np.stack(parts, axis=1).ravel()
 
     grouped = {} if groups is None else {"group": pd.Index(groups).repeat(len(known))}
     eps = np.tile([float(loss) for loss in losses], size)
-    widths = [each.noise95(summary) for each in mechanisms]
+    widths = [mechanism.noise95(summary) for mechanism in mechanisms]
     return pd.DataFrame(
         {
             "column": pd.Series([line.column] * (size * len(known))),
@@ -142,8 +142,8 @@ def _of_several(query: Query, reading: Reading) -> tuple[IntArray, FloatArray, F
     people = reading.people(0)
     assert people is not None
     mechanism, weight = query.mechanism(0, reading.universes[0], Fraction(1)), query.weight(0, Fraction(1))
-    found = guarded(lambda: facts(mechanism, reading.summaries[0], 0.0, query.unit, weight, people))
-    return people.number, found.loss, found.loss_between_worlds
+    release_facts = guarded(lambda: facts(mechanism, reading.summaries[0], 0.0, query.unit, weight, people))
+    return people.number, release_facts.loss, release_facts.loss_between_worlds
 
 
 def individual_risk(frame: pd.DataFrame, column: Hashable | None, spec: object, request: Request) -> pd.Series:
@@ -154,7 +154,7 @@ def individual_risk(frame: pd.DataFrame, column: Hashable | None, spec: object, 
     check_groups_are_known(query.groups)
     query.mechanism(0).check()
     reading = engine.read(query)
-    own = query.mechanism(0, reading.universes[0])
+    mechanism = query.mechanism(0, reading.universes[0])
 
     def posterior_of(loss: FloatArray) -> None:
         np.negative(loss, out=loss)
@@ -162,5 +162,5 @@ def individual_risk(frame: pd.DataFrame, column: Hashable | None, spec: object, 
         loss += 1
         np.reciprocal(loss, out=loss)
 
-    risks = guarded(lambda: losses_of_line(reading, 0, own, posterior_of))
+    risks = guarded(lambda: losses_of_line(reading, 0, mechanism, posterior_of))
     return pd.Series(risks, index=reading.stored.index, name="two_worlds", copy=False)

@@ -84,7 +84,7 @@ class Comparison(pd.DataFrame):
         from matplotlib.ticker import LogLocator, NullLocator
 
         axes = styled(figure.subplots())
-        dashes = [each for each in DASHES if each != DOTTED]  # which is that of two_worlds
+        dashes = [style for style in DASHES if style != DOTTED]  # which is that of two_worlds
         for at, (name, table) in enumerate(self._frontier.items()):
             colour, dash = COLOURS[at % len(COLOURS)], dashes[at % len(dashes)]
             shown = table[table["noise95"] > 0]
@@ -102,8 +102,8 @@ class Comparison(pd.DataFrame):
         axes.set_xlabel("95 % noise ±, in units of the answer", labelpad=2, **WORDS)
         axes.set_ylabel("attacker's belief, from a coin's", labelpad=3, **WORDS)
         axes.legend(frameon=False, fontsize=SIZE, labelcolor=INK)
-        said = "Dots: as asked. Lines: worst case. Dotted: two_worlds, from the data. Curator only."
-        under(figure, lines_of(said, 3.3))
+        caption = "Dots: as asked. Lines: worst case. Dotted: two_worlds, from the data. Curator only."
+        under(figure, lines_of(caption, 3.3))
         return figure
 
 
@@ -112,7 +112,7 @@ def comparison(
 ) -> Comparison:
     """One row for each mechanism that can answer a statistic."""
     eps, risk, success = request.eps, request.risk, request.success
-    if sum(each is not None for each in (eps, risk, success, noise95)) != 1:
+    if sum(option is not None for option in (eps, risk, success, noise95)) != 1:
         raise ParameterError(
             "pass exactly one of eps=, risk=, success= and noise95=: the privacy loss, the worst-case risk, an "
             "attacker's success, or the 95 % noise at which mechanisms are compared."
@@ -128,12 +128,12 @@ def comparison(
         rows, frontier = [], {}
         for at, line in enumerate(lines):
             one = _Asked(query, at, reading)
-            own = share if wanted is None else _loss_for(one, wanted)
+            loss = share if wanted is None else _loss_for(one, wanted)
             if limit is not None:
-                own = largest_eps(partial(query.mu2_at, at), limit)
-            rows.append({"mechanism": line.mechanism, **_row(one, own)})
+                loss = largest_eps(partial(query.mu2_at, at), limit)
+            rows.append({"mechanism": line.mechanism, **_row(one, loss)})
             frontier[line.mechanism] = pd.DataFrame(
-                [_row(one, Fraction(str(each))) for each in FRONTIER.round(6).tolist()]
+                [_row(one, Fraction(str(point))) for point in FRONTIER.round(6).tolist()]
             )
         table = Comparison(rows)
         table._asked, table._frontier = written(lines[0].statistic.label, column), frontier
@@ -150,7 +150,7 @@ def _lines(
     if mechanisms is None:
         # A declared whole sum is another statistic, which Laplace noise does not answer.
         (best,) = judged_lines(frame, column, (asked,), replace(request, mechanism="auto"))
-        able = [name for name, each in MECHANISMS.items() if each.answers(best.statistic)]
+        able = [name for name, mechanism in MECHANISMS.items() if mechanism.answers(best.statistic)]
         if not isinstance(best.statistic, Weighted) and "laplace" not in able:
             able = ["laplace", *able]
         names = [name for name in able if name != ClippedSums.name]  # of clipped values: another question
@@ -183,8 +183,8 @@ class _Asked:
     def known(self, mechanism: Mechanism, loss: Fraction) -> dict[str, float]:
         """Risks in these data, and `success` of the worst case."""
         weight = self.query.weight(self.at, loss)
-        found = facts(mechanism, self.summary, 0.0, self.query.unit, weight, self.reading.people(self.at))
-        risks = {name: float(getattr(found, name)[0]) for name in RISKS[1:-1]}
+        release_facts = facts(mechanism, self.summary, 0.0, self.query.unit, weight, self.reading.people(self.at))
+        risks = {name: float(getattr(release_facts, name)[0]) for name in RISKS[1:-1]}
         return risks | {"success": mechanism.success_of(weight, self.query.mu2_at(self.at, loss))}
 
 

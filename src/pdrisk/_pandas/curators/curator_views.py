@@ -81,8 +81,8 @@ class CuratorViews(Hinting):
 
     def _looked_at(self, **asked: Any) -> Request:
         """Request about this frame, without the Dataset's defaults."""
-        own = {**asked, "where": self._rows(asked["where"])}
-        return Request(**own, people=self._people, design=self._design, opened=self._table.opened)
+        options = {**asked, "where": self._rows(asked["where"])}
+        return Request(**options, people=self._people, design=self._design, opened=self._table.opened)
 
     def _check_curator(self, asked: str) -> None:
         """Refuse other analysts than the curators of the ledger that would pay."""
@@ -231,8 +231,8 @@ class CuratorViews(Hinting):
             ``inf`` if the answer reveals nothing about anyone.
         """
         self._check_curator("epsilon_for()")
-        said = {"risk": risk, "metric": metric, "prior": prior}
-        asked = self._looked_at(bounds=bounds, where=where, mechanism=mechanism, **said, **people)
+        options = {"risk": risk, "metric": metric, "prior": prior}
+        asked = self._looked_at(bounds=bounds, where=where, mechanism=mechanism, **options, **people)
         return planned_epsilon(self._frame, column, statistic, asked)
 
     @with_unit_options
@@ -260,6 +260,6 @@ class CuratorViews(Hinting):
         Identifiability
         """
         self._check_curator("identifiability()")
-        said = {"eps": eps, "risk": risk, "prior": prior}
-        asked = self._looked_at(bounds=bounds, where=where, mechanism=mechanism, **said, **people)
+        options = {"eps": eps, "risk": risk, "prior": prior}
+        asked = self._looked_at(bounds=bounds, where=where, mechanism=mechanism, **options, **people)
         return result.of_column(self._frame, column, statistic, asked)

@@ -32,9 +32,9 @@ def answered(
     ``seen`` is called with the noisy numbers in it.
     """
 
-    def shown(found: Results, reading: Any) -> Release | pd.DataFrame:
-        seen(found.releases[0].noisy)
-        return one_answer(found, rows_of(query, reading.groups))
+    def shown(results: Results, reading: Any) -> Release | pd.DataFrame:
+        seen(results.releases[0].noisy)
+        return one_answer(results, rows_of(query, reading.groups))
 
     return of_frame(query, engine, shown, asker)
 
@@ -48,8 +48,8 @@ def answers(
 ) -> pd.DataFrame:
     """The answers to a query of several lines, indexed as `table_of_lines` says."""
 
-    def shown(found: Results, reading: Any) -> pd.DataFrame:
-        return table_of_lines(found, rows_of(query, reading.groups), level, names)
+    def shown(results: Results, reading: Any) -> pd.DataFrame:
+        return table_of_lines(results, rows_of(query, reading.groups), level, names)
 
     return of_frame(query, engine, shown, asker)
 
@@ -61,20 +61,20 @@ def rows_of(query: Query, groups: pd.Index | None) -> pd.Index | None:
         return listed
     levels = []
     for axis, places in enumerate(query.margins.label_places(query.groups.keys)):
-        own = listed.get_level_values(axis)
-        level = own.take(np.maximum(places, 0))
+        keys = listed.get_level_values(axis)
+        level = keys.take(np.maximum(places, 0))
         if (places < 0).any():
             labels = level.to_numpy(dtype=object, copy=True)
             labels[places < 0] = ALL
-            level = pd.Index(labels, dtype=own.dtype if isinstance(own.dtype, pd.StringDtype) else object)
-        levels.append(level.rename(own.name))
+            level = pd.Index(labels, dtype=keys.dtype if isinstance(keys.dtype, pd.StringDtype) else object)
+        levels.append(level.rename(keys.name))
     return levels[0] if len(levels) == 1 else pd.MultiIndex.from_arrays(levels, names=listed.names)
 
 
 def _as_listed(query: Query, groups: pd.Index | None) -> pd.Index | None:
     """The groups with listed whole numbers as such, where an assigned column, whose numbers are floats, has them."""
     keys = None if query.groups is None else query.groups.keys
-    assigned = {each.name for each in query.derived}
+    assigned = {derived.name for derived in query.derived}
     if groups is None or query.groups is None or keys is None or not assigned.intersection(query.groups.columns):
         return groups
     levels = []

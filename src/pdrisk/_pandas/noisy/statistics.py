@@ -99,7 +99,7 @@ class Statistics(DisclosureViews):
         if not isinstance(q, list | tuple | np.ndarray | pd.Index | pd.Series) or getattr(q, "ndim", 1) == 0:
             return self._answer(column, ("quantile", {"q": q}), options)
         listed = list(islice(q, MOST_STATISTICS + 1))  # which is refused as too many, however long it is
-        return self._answers_of(column, [("quantile", {"q": each}) for each in listed], ("q", listed), options)
+        return self._answers_of(column, [("quantile", {"q": fraction}) for fraction in listed], ("q", listed), options)
 
     @with_options
     def min(self, column: Hashable, bounds_reached: bool = False, **options: Unpack[Options]) -> Answer:
@@ -198,14 +198,14 @@ class Statistics(DisclosureViews):
             Indexed by column and statistic, or by the given names; with ``by`` by group, too. Lines with the same
             number in the column ``release`` come from one release and cost its eps once, together.
         """
-        own = {name: _pair(spec) for name, spec in named.items() if name not in DEFAULTS}
+        pairs = {name: _pair(spec) for name, spec in named.items() if name not in DEFAULTS}
         options = cast(Options, {name: value for name, value in named.items() if name in DEFAULTS})
         asked = self._request(options, MarginsAsked(margins, allot, whole))
-        if not own:
+        if not pairs:
             return self._answers(lambda frame: lines_of_request(frame, request, asked), asked)
         if request is not None:
             raise ParameterError("agg takes a dict, or named statistics, not both.")
-        return self._answers(lambda frame: lines_of_names(frame, own, asked), asked, names=tuple(own))
+        return self._answers(lambda frame: lines_of_names(frame, pairs, asked), asked, names=tuple(pairs))
 
     @with_options
     def describe(self, columns: Hashable | list[Hashable] = None, **options: Unpack[Options]) -> pd.DataFrame:
@@ -218,7 +218,7 @@ class Statistics(DisclosureViews):
         for column in listed:
             check_column(self._frame, column)
         weighs = self._request(options).weighing is not None
-        described = ["std(ddof=0)" if each == "std" and weighs else each for each in DESCRIBED]
+        described = ["std(ddof=0)" if name == "std" and weighs else name for name in DESCRIBED]
         return self.agg(dict.fromkeys(listed, described), **options)
 
     @with_options
@@ -318,9 +318,9 @@ class Statistics(DisclosureViews):
             answer = answered(*judge()[0])
         if self._design is None or not isinstance(answer, Release):
             return answer
-        said = answer.answer
-        line = replace(said.lines[0], has_design=True)
-        return replace(answer, describe=lambda: replace(said, lines=(line,)))
+        description = answer.answer
+        line = replace(description.lines[0], has_design=True)
+        return replace(answer, describe=lambda: replace(description, lines=(line,)))
 
     def _spread(self, name: str, ddof: object, options: Options) -> object:
         """The specification of a variance or standard deviation."""

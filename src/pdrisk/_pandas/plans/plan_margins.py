@@ -53,16 +53,18 @@ def _rows(line: Line, lead: Line, share: Fraction, n: int, margins: Margins) -> 
     mechanisms = {axes: line.calibrated(share * part) for axes, part in margins.shares}
     for mechanism in mechanisms.values():
         mechanism.check()
-    design = MeasuredMargins(margins.grid.sizes, {axes: law_of(each).variance for axes, each in mechanisms.items()})
-    scales = {axes: float(law_of(each).scale) for axes, each in mechanisms.items()}
-    whole, found = line.calibrated(share), []
+    design = MeasuredMargins(
+        margins.grid.sizes, {axes: law_of(mechanism).variance for axes, mechanism in mechanisms.items()}
+    )
+    scales = {axes: float(law_of(mechanism).scale) for axes, mechanism in mechanisms.items()}
+    whole, rows = line.calibrated(share), []
     for axes in margins.tables:
         size = n // product(margins.grid.sizes, axes)
         summary = reading(lead, share, size)
         numbers = law_of(whole).measured(whole.draw(summary, lambda exact, *_: exact))
         noise = EstimateNoise.of(design.weights(axes), scales)
         ends = estimate_interval(whole, numbers, noise, 0.95)
-        found.append(
+        rows.append(
             {
                 "table": f"by {margins.named(axes)}" if axes else "total",
                 "question": line.name,
@@ -74,4 +76,4 @@ def _rows(line: Line, lead: Line, share: Fraction, n: int, margins: Margins) -> 
                 "worst_case": float(posterior(float(share))),
             }
         )
-    return found
+    return rows

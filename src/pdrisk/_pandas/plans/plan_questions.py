@@ -190,8 +190,8 @@ def plan(
         line.calibrated(share).check()
     leads = Query(lines, (), releases=releases).leads
     if columns is not None and tables.margins is not False:
-        own = [lines[leads[release]] for release in releases]
-        return planned_margins(lines, own, share, _whole("n", n, 0), columns, tables)
+        lead_lines = [lines[leads[release]] for release in releases]
+        return planned_margins(lines, lead_lines, share, _whole("n", n, 0), columns, tables)
     return pd.DataFrame(
         [_row(line, lines[leads[release]], share, size, weight) for line, release in zip(lines, releases, strict=True)]
     )
@@ -220,8 +220,8 @@ def _joined(
 ) -> tuple[tuple[Line, ...], tuple[int, ...]]:
     """The lines of questions, and the number of the release that answers each."""
     asked = [
-        _line(column, each, bounds, mechanism, step, interval, clip, weighing)
-        for column, each in questions_asked(questions)
+        _line(column, wanted, bounds, mechanism, step, interval, clip, weighing)
+        for column, wanted in questions_asked(questions)
     ]
     if not asked:
         raise ParameterError(f"questions lists nothing: pass one at least, such as {FORMS}.")
@@ -263,8 +263,8 @@ def _line(
     weighing: PlannedWeights | None,
 ) -> Line:
     check_step(step)
-    own = bounds.get(column) if isinstance(bounds, Mapping) else bounds
-    weighted = None if weighing is None else weighing.line(column, asked, own)
+    column_bounds = bounds.get(column) if isinstance(bounds, Mapping) else bounds
+    weighted = None if weighing is None else weighing.line(column, asked, column_bounds)
     if weighing is not None and weighted is not None:
         weighing.check(step, clip)
         return answered_by(weighted, mechanism, joint=True, interval=interval)
@@ -272,14 +272,14 @@ def _line(
         return answered_by(Line(column, asked, UNIT, None), mechanism, joint=True, interval=interval)
     if column is None:
         raise ParameterError(f"{asked.label} needs a column.")
-    if own is None and asked.name == "proportion":
-        own = (0, 1)
-    if own is None:
+    if column_bounds is None and asked.name == "proportion":
+        column_bounds = (0, 1)
+    if column_bounds is None:
         raise ParameterError(
             f"{written(asked.label, column)} needs bounds, the range its values can have: pass bounds=(lo, hi), or "
             f"bounds={{{shown(column)}: (lo, hi)}}."
         )
-    within = universe(own)
+    within = universe(column_bounds)
     if isinstance(asked, MeanChange) and isinstance(bounds, Mapping):  # which has the bounds of the column
         within = differences(within)
     line = Line(column, asked, within, "given")
@@ -290,7 +290,7 @@ def questions_asked(questions: object) -> Iterator[tuple[Hashable | None, Statis
     """Column and statistic of each question."""
     if isinstance(questions, Mapping):
         for column, specs in questions.items():
-            yield from ((column, each) for each in statistics(specs))
+            yield from ((column, wanted) for wanted in statistics(specs))
         return
     if not isinstance(questions, str | list | tuple):
         raise ColumnTypeError(
@@ -300,18 +300,18 @@ def questions_asked(questions: object) -> Iterator[tuple[Hashable | None, Statis
     listed = [questions] if isinstance(questions, str) else list(islice(questions, MOST_STATISTICS + 1))
     if len(listed) > MOST_STATISTICS:
         raise ParameterError(f"questions lists more than {MOST_STATISTICS:,}: list fewer.")
-    for each in listed:
-        yield _parsed(each)
+    for question in listed:
+        yield _parsed(question)
 
 
 def _parsed(question: object) -> tuple[Hashable | None, Statistic]:
     if not isinstance(question, str):
         raise ColumnTypeError(f"a question is a text such as {FORMS}, not of type {type(question).__name__}.")
-    if found := WITH_PARAMETER.fullmatch(question):
-        name, parameter, value, column = found.groups()
+    if match := WITH_PARAMETER.fullmatch(question):
+        name, parameter, value, column = match.groups()
         return column.strip(), statistic((name, {parameter or OWN_PARAMETER.get(name, "q"): _plain(value)}))
-    if found := PLAIN.fullmatch(question) or IN_WORDS.fullmatch(question):
-        return found[2].strip() or None, statistic(found[1])
+    if match := PLAIN.fullmatch(question) or IN_WORDS.fullmatch(question):
+        return match[2].strip() or None, statistic(match[1])
     raise ParameterError(f"{shown(question)} is no question: write {FORMS}.")
 
 

@@ -55,7 +55,7 @@ def reading(lead: Line, eps: Fraction, size: int, weight: float | None = None) -
     frame = pd.DataFrame({lead.column: values})
     if lead.other is not None:
         frame[lead.other] = weight
-    drawn = tuple(replace(lead, statistic=each) for each in lead.together) or (lead,)
+    drawn = tuple(replace(lead, statistic=statistic) for statistic in lead.together) or (lead,)
     return FrameEngine(frame, stored=frame).read(Query(drawn, (eps,), releases=(0,) * len(drawn))).summaries[0]
 
 
@@ -102,7 +102,7 @@ class PlannedTable:
 
     def members(self, release: int) -> list[int]:
         """The lines of a release."""
-        return [line for line, own in enumerate(self.query.releases) if own == release]
+        return [line for line, number in enumerate(self.query.releases) if number == release]
 
     def has_target(self, release: int) -> bool:
         """Whether one of its answers has one."""
@@ -178,8 +178,8 @@ class PlannedTable:
         """The largest eps of the grid that costs no more than this; None if there is none."""
 
         def exceeds(place: int) -> bool:
-            own = eps_at(place)
-            return (eps is not None and own > eps) or (mu2 is not None and self.price(release, own) > mu2)
+            loss = eps_at(place)
+            return (eps is not None and loss > eps) or (mu2 is not None and self.price(release, loss) > mu2)
 
         place = bisect.bisect_left(GRID, True, key=exceeds)
         return eps_at(place - 1) if place else None
@@ -188,23 +188,23 @@ class PlannedTable:
         """Noise of the sums of the finer table's answers, if those of all lines are within the targets; else None."""
         if self.finer is None:
             return None
-        found, together = [], self.finer.cells // self.cells
+        noises, together = [], self.finer.cells // self.cells
         for line, release in enumerate(self.query.releases):
-            own = eps[release]
-            target = None if own is None else self.target(line, own)
-            scale = None if own is None else self.finer.scale(line, own)
+            share = eps[release]
+            target = None if share is None else self.target(line, share)
+            scale = None if share is None else self.finer.scale(line, share)
             if target is None or scale is None:
                 return None
             noise = float(critical_of_sum(np.full((together, 1), scale), 0.95)[0])
             if not noise <= target[1] * times:
                 return None
-            found.append(noise)
-        return found
+            noises.append(noise)
+        return noises
 
     def said(self, line: int) -> str:
         """A question as people write it, with its table."""
-        own = self.query.lines[line].name
-        return f"{own} of {self.name}" if self.name else own
+        question = self.query.lines[line].name
+        return f"{question} of {self.name}" if self.name else question
 
     def _summary(self, line: int, eps: Fraction) -> Summary:
         lead = self.query.lines[self.leads[self.query.releases[line]]]
@@ -231,15 +231,15 @@ def planned_tables(
     ``whole``: checks a whole number.
     ``weight``: that of each record, where questions are weighted.
     """
-    found: list[PlannedTable] = []
-    for key, said in questions.items():
-        if not isinstance(said, Mapping):
+    tables: list[PlannedTable] = []
+    for key, options in questions.items():
+        if not isinstance(options, Mapping):
             raise ColumnTypeError(
                 'where one question has a dict of options, all have, as in {"count()": {"noise95": 5}, "sum(x)": {}}; '
                 "without a target a question has its share of what is left."
             )
-        own = {name: value for name, value in said.items() if name in OPTIONS}
-        inner = {name: value for name, value in said.items() if name not in OPTIONS}
+        table_options = {name: value for name, value in options.items() if name in OPTIONS}
+        inner = {name: value for name, value in options.items() if name not in OPTIONS}
         if not all(isinstance(value, Mapping) for value in inner.values()):
             wrong = next(name for name, value in inner.items() if not isinstance(value, Mapping))
             raise ParameterError(f"unknown option {shown(wrong)} in a plan; available: {', '.join(OPTIONS)}.")
@@ -249,9 +249,11 @@ def planned_tables(
                     f"unknown option {shown(unknown[0])} of a question in a table; available: "
                     f"{', '.join((*TARGETS, *OF_LINE))}. What holds for the whole table stands beside its questions."
                 )
-        asked = {name: {**common, **own, **value} for name, value in inner.items()} or {key: {**common, **own}}
-        found += _of_one(str(key) if inner else "", asked, ask, n, {**common, **own}, whole, weight)
-    return found
+        asked = {name: {**common, **table_options, **value} for name, value in inner.items()} or {
+            key: {**common, **table_options}
+        }
+        tables += _of_one(str(key) if inner else "", asked, ask, n, {**common, **table_options}, whole, weight)
+    return tables
 
 
 def _of_one(
@@ -259,7 +261,7 @@ def _of_one(
     asked: Mapping[Any, Mapping[str, Any]],
     ask: Ask,
     n: int,
-    own: Mapping[str, Any],
+    table_options: Mapping[str, Any],
     whole: Any,
     weight: float | None,
 ) -> Iterator[PlannedTable]:
@@ -271,24 +273,26 @@ def _of_one(
         wanted += [_target(question, options)] * len(of_one)
     mechanisms = {str(options.get("mechanism", "auto")) for options in asked.values()}
     joint, releases = joined(lines, mechanisms.pop() if len(mechanisms) == 1 else "auto")
-    by, number = _groups(own.get("by"), whole)
-    records = whole("n", own.get("n", n), 0)
-    people = judged_people(own.get("person"), own.get("per_person"), own.get("constant"))
+    by, number = _groups(table_options.get("by"), whole)
+    records = whole("n", table_options.get("n", n), 0)
+    people = judged_people(table_options.get("person"), table_options.get("per_person"), table_options.get("constant"))
     check_weighing(joint, people.per_person, quotients=False)
 
     def table(columns: tuple[Hashable, ...], finer: PlannedTable | None) -> PlannedTable:
         cells = math.prod(number[column] for column in columns)
         unit = judged_unit(
             people, [(line.statistic, () if line.column is None else (line.column,)) for line in joint], columns,
-            rows=own.get("rows"), groups=own.get("groups") if columns else None, listed=cells,
+            rows=table_options.get("rows"), groups=table_options.get("groups") if columns else None, listed=cells,
         )  # fmt: skip
         query = Query(joint, (), releases=releases, unit=unit)
-        titled = " by ".join(part for part in (name, ", ".join(str(each) for each in columns if each != "")) if part)
+        titled = " by ".join(
+            part for part in (name, ", ".join(str(column) for column in columns if column != "")) if part
+        )
         return PlannedTable(titled, query, tuple(wanted), records // cells, cells, finer, weight)
 
     finest = table(by, None)
     yield finest
-    if checked_flag("margins", own.get("margins", False)):
+    if checked_flag("margins", table_options.get("margins", False)):
         for k in range(len(by) - 1, -1, -1):
             for columns in itertools.combinations(by, k):
                 yield table(columns, finest)

@@ -41,7 +41,7 @@ class PlannedWeights:
     universe: Universe
     mean: float
 
-    def line(self, column: Hashable | None, asked: Statistic, own: object) -> Line | None:
+    def line(self, column: Hashable | None, asked: Statistic, bounds: object) -> Line | None:
         """The weighted question about a column with these bounds; None for one that weights do not change.
 
         Raises
@@ -53,18 +53,18 @@ class PlannedWeights:
             return None
         if column is None and type(asked) is Count:
             return Line(self.column, SumOfWeights(), self.universe, "given")
-        found = weighted(asked)
-        if found is None or isinstance(found, WeightedChange):
+        statistic = weighted(asked)
+        if statistic is None or isinstance(statistic, WeightedChange):
             raise no_weighted(asked)
         if column is None:
             raise ParameterError(f"{asked.label} needs a column.")
-        if own is None and asked.name not in ("count", "proportion"):
+        if bounds is None and asked.name not in ("count", "proportion"):
             raise ParameterError(
-                f"{written(found.label, column, self.column)} needs bounds, the range its values can have: pass "
+                f"{written(statistic.label, column, self.column)} needs bounds, the range its values can have: pass "
                 f"bounds={{{shown(column)}: (lo, hi), {shown(self.column)}: (0, W)}}."
             )
-        within = UNIT if own is None else universe(own)
-        return Line(column, found, Rectangle(within.lo, within.hi, self.universe), "given", other=self.column)
+        within = UNIT if bounds is None else universe(bounds)
+        return Line(column, statistic, Rectangle(within.lo, within.hi, self.universe), "given", other=self.column)
 
     @staticmethod
     def check(step: object, clip: object) -> None:

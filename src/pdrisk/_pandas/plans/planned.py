@@ -133,7 +133,7 @@ def allotted(tables: Sequence[PlannedTable], success: Fraction | None, eps: Frac
     missing: list[str] = []
     for table, release in free:
         left = [
-            None if most is None else (most - own) / len(free) for most, own in ((limit, spent[0]), (eps, spent[1]))
+            None if most is None else (most - paid) / len(free) for most, paid in ((limit, spent[0]), (eps, spent[1]))
         ]
         share = tables[table].largest_eps(release, *left)
         if share is None:
@@ -146,9 +146,11 @@ def allotted(tables: Sequence[PlannedTable], success: Fraction | None, eps: Frac
     fits, rest = {}, [limit, eps]
     for place in _places(tables):
         cost = _cost(tables, place, shares.get(place))
-        fits[place] = place in shares and all(most is None or own <= most for own, most in zip(cost, rest, strict=True))
+        fits[place] = place in shares and all(
+            most is None or needed <= most for needed, most in zip(cost, rest, strict=True)
+        )
         if fits[place]:
-            rest = [most if most is None else most - own for own, most in zip(cost, rest, strict=True)]
+            rest = [most if most is None else most - needed for needed, most in zip(cost, rest, strict=True)]
     rows = [
         _row(tables, at, line, shares, fits)
         for at, table in enumerate(tables)
@@ -201,37 +203,39 @@ def _totals(tables: Sequence[PlannedTable], shares: Shares) -> tuple[Fraction, F
 def _short(tables: Sequence[PlannedTable], shares: Shares, limit: Fraction | None, eps: Fraction | None) -> list[str]:
     """What does not fit in the order of the questions, and the noise with which it would."""
     mu2, total = _totals(tables, shares)
-    found = []
+    sentences = []
     if limit is not None and mu2 > limit:
         over = probability(success_of(mu2))
-        found.append(f"These targets need a success of {over}, and {probability(success_of(limit))} is allowed.")
+        sentences.append(f"These targets need a success of {over}, and {probability(success_of(limit))} is allowed.")
     if eps is not None and total > eps:
-        found.append(f"These targets need eps {float(total):g}, and {float(eps):g} is allowed.")
+        sentences.append(f"These targets need eps {float(total):g}, and {float(eps):g} is allowed.")
     left = [limit, eps]
     for place in _places(tables):
-        if not found or place not in shares:
+        if not sentences or place not in shares:
             continue
         cost = _cost(tables, place, shares[place])
-        if all(most is None or own <= most for own, most in zip(cost, left, strict=True)):
-            left = [most if most is None else most - own for own, most in zip(cost, left, strict=True)]
+        if all(most is None or needed <= most for needed, most in zip(cost, left, strict=True)):
+            left = [most if most is None else most - needed for needed, most in zip(cost, left, strict=True)]
             continue
         table, lead = tables[place[0]], tables[place[0]].leads[place[1]]
         most = table.largest_eps(place[1], *left)
-        said = f"{table.said(lead)} needs eps {float(shares[place] or 0):g}, "
+        need = f"{table.said(lead)} needs eps {float(shares[place] or 0):g}, "
         if most is None:
-            found.append(f"{said}and nothing is left.")
+            sentences.append(f"{need}and nothing is left.")
             continue
         noise, wanted = table.noise(lead, most), table.noise(lead, shares[place] or most)
-        found.append(f"{said}and what is left pays eps {float(most):g}: noise95 {noise:.4g} instead of {wanted:.4g}.")
-    return found
+        sentences.append(
+            f"{need}and what is left pays eps {float(most):g}: noise95 {noise:.4g} instead of {wanted:.4g}."
+        )
+    return sentences
 
 
 def _row(tables: Sequence[PlannedTable], at: int, line: int, shares: Shares, fits: dict[Place, bool]) -> dict[str, Any]:
     """One row of the plan."""
     table = tables[at]
     release = table.query.releases[line]
-    share, own = shares.get((at, release)), table.query.lines[line]
-    row: dict[str, Any] = {"table": table.name, "question": own.name, "mechanism": own.mechanism}
+    share, question = shares.get((at, release)), table.query.lines[line]
+    row: dict[str, Any] = {"table": table.name, "question": question.name, "mechanism": question.mechanism}
     row |= {"eps": math.nan, "mu": math.nan, "n": table.size, "noise95": math.nan, "noise95_widest": math.nan}
     row |= {"wanted": math.nan, "fits": fits[at, release], "worst_case": math.nan, "success": math.nan}
     if share is not None:

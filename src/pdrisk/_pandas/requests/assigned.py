@@ -52,13 +52,15 @@ def assigned(
         return declared(frame, column).keys
 
     one = derived(name, expression, frame, levels, partial(codes_of, frame), before)
-    said = declarations_of(frame)
-    kept = [[e for e in said_by if e.pattern or e.column != name] for said_by in (said.own, said.schema)]
-    own, schema = map(tuple, kept)
-    left = replace(said, own=own, schema=schema)
+    declarations = declarations_of(frame)
+    kept = [
+        [e for e in said_by if e.pattern or e.column != name] for said_by in (declarations.own, declarations.schema)
+    ]
+    by_hand, schema = map(tuple, kept)
+    left = replace(declarations, own=by_hand, schema=schema)
     if left.speak_of(name):
         raise ParameterError(f"a schema names all columns like {name!r}: use another name.")
     added = frame.copy(deep=False)
     added[name] = placeholder(one, len(frame))
-    added = knowing(added, left) if said != Declarations() else added
-    return added, (*(each for each in before if each.name != name), one)
+    added = knowing(added, left) if declarations != Declarations() else added
+    return added, (*(earlier for earlier in before if earlier.name != name), one)

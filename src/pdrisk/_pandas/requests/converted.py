@@ -37,17 +37,17 @@ def converted(answer: Any, form: str) -> Any:
         return answer
     import pyarrow as pa
 
-    own = [(str(label), values) for label, values in answer.items()]
+    columns = [(str(label), values) for label, values in answer.items()]
     names: dict[str, Any] = {}
-    taken = {name for name, _ in own}
+    taken = {name for name, _ in columns}
     for name, values in _levels(answer.index):
         while name in taken:
             name += "_"
         taken.add(name)
         names[name] = values
-    table = pa.table({name: _array(values) for name, values in (*names.items(), *_apart(own))})
-    if (said := answer.attrs.get(ATTRIBUTE)) is not None:
-        table = table.replace_schema_metadata({ATTRIBUTE: said})
+    table = pa.table({name: _array(values) for name, values in (*names.items(), *_apart(columns))})
+    if (description := answer.attrs.get(ATTRIBUTE)) is not None:
+        table = table.replace_schema_metadata({ATTRIBUTE: description})
     if form == "arrow":
         return table
     import polars as pl
@@ -61,8 +61,8 @@ def _levels(index: pd.Index) -> Iterator[tuple[str, Any]]:
         return
     for at in range(index.nlevels):
         level = index.get_level_values(at)
-        if len(level) and all(isinstance(each, pd.Interval) for each in level):  # of a histogram
-            yield from ((end, [getattr(each, end) for each in level]) for end in ("left", "right"))
+        if len(level) and all(isinstance(interval, pd.Interval) for interval in level):  # of a histogram
+            yield from ((end, [getattr(interval, end) for interval in level]) for end in ("left", "right"))
         else:
             yield str(level.name), level
 
@@ -83,7 +83,7 @@ def _array(values: Any) -> Any:
 
     series = pd.Series(values)
     try:
-        found = pa.Array.from_pandas(series)
+        array = pa.Array.from_pandas(series)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        return pa.array([None if each is None else str(each) for each in series.tolist()], pa.large_string())
-    return found.cast(pa.large_string()) if pa.types.is_decimal256(found.type) else found
+        return pa.array([None if value is None else str(value) for value in series.tolist()], pa.large_string())
+    return array.cast(pa.large_string()) if pa.types.is_decimal256(array.type) else array

@@ -15,7 +15,7 @@ AXES: Final = ("index", "columns")
 def checked_axes(index: Any, columns: Any) -> list[Any]:
     """The names of both columns."""
     if isinstance(index, pd.Series) or isinstance(columns, pd.Series):
-        names = [shown(each.name if isinstance(each, pd.Series) else each) for each in (index, columns)]
+        names = [shown(axis.name if isinstance(axis, pd.Series) else axis) for axis in (index, columns)]
         raise ColumnTypeError(f"crosstab names columns of its own frame: write crosstab({', '.join(names)}, ...).")
     if isinstance(index, list) or isinstance(columns, list):
         raise ColumnTypeError(

@@ -89,16 +89,18 @@ def declarations(
             'declare needs a pandera schema, or bounds={"column": (lo, hi)}, keys={"column": [...]}, '
             'missing={"column": [...]} or person="column".'
         )
-    own = {entry.column: entry for entry in before.own}
+    by_label = {entry.column: entry for entry in before.own}
     columns: list[Hashable] = []
-    for part, said in (("bounds", bounds), ("keys", keys), ("missing", missing)):
-        for column, value in _items(part, said):
+    for part, given in (("bounds", bounds), ("keys", keys), ("missing", missing)):
+        for column, value in _items(part, given):
             check_column(frame, column)
             label = plain_value(column, "a column's label")
             columns.append(column)
-            own[label] = replace(own.get(label, Declaration(label, BY_HAND)), **_judged(frame, column, part, value))
+            by_label[label] = replace(
+                by_label.get(label, Declaration(label, BY_HAND)), **_judged(frame, column, part, value)
+            )
     known = Declarations(
-        tuple(own.values()), before.schema, before.people if people is None else people, before.weights
+        tuple(by_label.values()), before.schema, before.people if people is None else people, before.weights
     )
     if schema is not None:
         entries = entries_of(schema)
@@ -131,8 +133,8 @@ def declarations(
 
 def declared(data: pd.DataFrame | pd.Series, column: Hashable) -> Known:
     """Merged declarations of a column."""
-    said = declarations_of(data)
-    return said.of(column) if said.own or said.schema else Known(column)
+    known = declarations_of(data)
+    return known.of(column) if known.own or known.schema else Known(column)
 
 
 def check_no_na_of_r(
@@ -161,16 +163,16 @@ def check_no_na_of_r(
 
 def codes_of(frame: pd.DataFrame, columns: Iterable[Hashable]) -> dict[Hashable, tuple[Hashable, ...]]:
     """Missing codes of those columns that have any."""
-    said = declarations_of(frame)
-    if not said.speak_of_codes:
+    known = declarations_of(frame)
+    if not known.speak_of_codes:
         return {}
-    found = {column: codes for column in dict.fromkeys(columns) if (codes := said.of(column).missing)}
-    for column in found:
+    by_column = {column: codes for column in dict.fromkeys(columns) if (codes := known.of(column).missing)}
+    for column in by_column:
         check_column(frame, column)
     # The kind of a column of objects is that of its values, which are not looked at before they are paid for.
     return {
         column: codes if frame[column].dtype == object else check_codes(frame[column], codes)
-        for column, codes in found.items()
+        for column, codes in by_column.items()
     }
 
 
@@ -179,8 +181,8 @@ ENDS = ("lo", "hi", "valid_lo", "valid_hi")
 
 def declared_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Table of all columns with declarations, and who made these."""
-    said = declarations_of(frame)
-    known = [_shown(said, column) for column in frame.columns.unique() if said.speak_of(column)]
+    all_known = declarations_of(frame)
+    known = [_shown(all_known, column) for column in frame.columns.unique() if all_known.speak_of(column)]
     ends = [
         (*written_ends(one.ends or (math.nan, math.nan), dates=one.dates), *written_ends(one.valid, dates=one.dates))
         for one in known
@@ -208,11 +210,11 @@ def attach(data: pd.DataFrame | pd.Series, schema: Any) -> None:
 
 def declarations_of(data: pd.DataFrame | pd.Series) -> Declarations:
     """All that is declared for a frame or series."""
-    said = _stored(data)
-    if said.schema or "pandera" not in sys.modules:
-        return said
+    stored = _stored(data)
+    if stored.schema or "pandera" not in sys.modules:
+        return stored
     schema = getattr(getattr(data, "pandera", None), "schema", None)  # validated before pdrisk was imported
-    return said if schema is None else _with_schema(said, schema, data)
+    return stored if schema is None else _with_schema(stored, schema, data)
 
 
 def text_of(data: pd.DataFrame | pd.Series) -> str | None:
@@ -236,10 +238,10 @@ def _objects(data: pd.DataFrame | pd.Series) -> list[Hashable]:
     return [name for name, dtype in frame.dtypes.items() if pd.api.types.is_object_dtype(dtype)]
 
 
-def _text(said: Declarations) -> str:
+def _text(known: Declarations) -> str:
     """The text in ``attrs``, if it can be read again."""
     try:
-        text = said.text
+        text = known.text
         from_text(text)
     except (BadTextError, ValueError, RecursionError):
         pass
@@ -296,19 +298,19 @@ def _judged(frame: pd.DataFrame, column: Hashable, part: str, value: Any) -> dic
 
 def days(column: Hashable, kind: str, bounds: object) -> Days:
     """Bounds of a column of dates or times."""
-    found = universe(bounds, dates=True)
-    if isinstance(found, Days):
-        return found
+    span = universe(bounds, dates=True)
+    if isinstance(span, Days):
+        return span
     raise ColumnTypeError(
         f"the bounds are numbers, but column {column!r} holds {kind}: write dates, as in "
         "bounds=('2020-01-01', '2020-12-31')."
     )
 
 
-def _shown(said: Declarations, column: Hashable) -> Known:
+def _shown(all_known: Declarations, column: Hashable) -> Known:
     """Declarations of a column as a row; where they cannot be understood, the reason instead of the source."""
     try:
-        known = said.of(column)
+        known = all_known.of(column)
         known.narrowed(known.universe)
     except ParameterError as error:
         return Known(column, bounds_from=str(error))

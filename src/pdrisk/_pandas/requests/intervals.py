@@ -60,7 +60,7 @@ def interval_by_where(
     kind = column_kind(frame[column])
     if where is None or kind not in (NUMBER, DATE, TIME):
         return interval, source
-    kept = judged(where, frame, caller_names, lambda each: declared(frame, each).keys)
+    kept = judged(where, frame, caller_names, lambda name: declared(frame, name).keys)
     compared = [] if kept is None else list(comparisons_of(kept.rule, column))
     if kind != NUMBER:
         compared = [(symbol, day_number(value)) for symbol, value in compared if kind_of_value(value) in (DATE, TIME)]
@@ -81,9 +81,9 @@ def interval_by_where(
 def interval_of_dates(frame: pd.DataFrame, column: Hashable, kind: str, bounds: object) -> tuple[Days | None, Source]:
     """The bounds of a column of dates or times."""
     known = declared(frame, column)
-    found = known.narrowed(known.universe_for(kind) if bounds is None else days(column, kind, bounds))
+    interval = known.narrowed(known.universe_for(kind) if bounds is None else days(column, kind, bounds))
     source: Source = "declared" if bounds is None else "given"
-    return None if found is None else Days(found.lo, found.hi, kind == TIME), source
+    return None if interval is None else Days(interval.lo, interval.hi, kind == TIME), source
 
 
 def check_numeric(series: pd.Series, statistic: Statistic | str) -> str:

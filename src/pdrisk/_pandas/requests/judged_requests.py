@@ -125,25 +125,25 @@ def judged_selection(
     if unit.waves is not None:
         reads = (*reads, *unit.waves.columns)
     missing = codes_of(frame, list(dict.fromkeys((*reads, *unit.person))))
-    filters = [each for each in (rows, *(line.indicator for line in lines)) if each is not None]
+    filters = [condition for condition in (rows, *(line.indicator for line in lines)) if condition is not None]
     filters += () if unit.waves is None else unit.waves.conditions
     for condition in filters:
         condition.check_codes(missing)
     unknown = any(condition.canonical is None for condition in filters)
-    said = None if unknown else "".join(str(condition.canonical) for condition in filters)
-    if said is not None:
+    canonical = None if unknown else "".join(str(condition.canonical) for condition in filters)
+    if canonical is not None:
         conditions = (line.indicator.rule for line in lines if line.indicator is not None)
-        said += "".join(meaning_of(rule, as_value=True) for rule in conditions if rule is not None)
-        said += "" if unit.waves is None else unit.waves.canonical
+        canonical += "".join(meaning_of(rule, as_value=True) for rule in conditions if rule is not None)
+        canonical += "" if unit.waves is None else unit.waves.canonical
     stored, derived = frame, tuple[Derived, ...]()
     if isinstance(where, Within):
         derived, reads = used(where.derived, reads)
-        if derived and said is not None:
-            said = repr((said, [each.canonical for each in derived]))
+        if derived and canonical is not None:
+            canonical = repr((canonical, [column.canonical for column in derived]))
         stored = where.stored
     shares = () if share is None else (share,) * (max(releases, default=len(lines) - 1) + 1)
-    reads = (*reads, *(each for each in request.people.joined_on if each not in reads))
-    query = Query(lines, shares, rows, groups, missing, reads, derived, said=said, releases=releases, unit=unit)
+    reads = (*reads, *(column for column in request.people.joined_on if column not in reads))
+    query = Query(lines, shares, rows, groups, missing, reads, derived, said=canonical, releases=releases, unit=unit)
     return query, request.opened(query, frame, stored, given_of(where, frame), request.people.secret)
 
 
@@ -279,9 +279,9 @@ def groups_of(frame: pd.DataFrame, by: object, keys: object) -> Groups | None:
         return None
     columns = _grouped_by(frame, by)
     if isinstance(keys, Mapping):
-        own = {column: keys[column] for column in columns if column in keys}
-        others = tuple(column for column in columns if column not in own)
-        keys = {**own, **_declared_keys(frame, others)} if own else None
+        given = {column: keys[column] for column in columns if column in keys}
+        others = tuple(column for column in columns if column not in given)
+        keys = {**given, **_declared_keys(frame, others)} if given else None
     if are_observed(keys):
         return Groups(columns, None, "data")
     if are_private(keys):

@@ -137,30 +137,36 @@ def judged_lines(
     ``request``: its ``bounds`` may be a dict from column to bounds.
     ``joint``: whether the lines may share a release with others of their column.
     """
-    wanted, own = tuple(wanted), request.bounds
+    wanted, bounds = tuple(wanted), request.bounds
     if column is not None and not isinstance(column, str):
         check_column(frame, column)
     if request.weighing is not None:
-        plain = tuple(each for each in wanted if is_unchanged_by_weights(each))
-        rest = tuple(each for each in wanted if each not in plain)
+        plain = tuple(asked for asked in wanted if is_unchanged_by_weights(asked))
+        rest = tuple(asked for asked in wanted if asked not in plain)
         if not plain or (not rest and request.weights is not None):
             return weighted_lines(frame, column, wanted, request, joint=joint)
         unweighted = iter(judged_lines(frame, column, plain, replace(request, weights=False), joint=joint))
-        found = iter(weighted_lines(frame, column, rest, request, joint=joint) if rest else ())
-        return tuple(next(unweighted if each in plain else found) for each in wanted)
-    if isinstance(own, Mapping):  # a declaration: not all of its columns need be asked about
-        for named in own:
+        with_weights = iter(weighted_lines(frame, column, rest, request, joint=joint) if rest else ())
+        return tuple(next(unweighted if asked in plain else with_weights) for asked in wanted)
+    if isinstance(bounds, Mapping):  # a declaration: not all of its columns need be asked about
+        for named in bounds:
             check_column(frame, named)
-        own = own.get(column)
-    if isinstance(column, str) and column not in frame.columns and all(isinstance(each, Proportion) for each in wanted):
-        condition = judged_condition(frame, column, own)
-        lines = [Line(column, each, UNIT, "declared", indicator=condition) for each in wanted]
+        bounds = bounds.get(column)
+    if (
+        isinstance(column, str)
+        and column not in frame.columns
+        and all(isinstance(asked, Proportion) for asked in wanted)
+    ):
+        condition = judged_condition(frame, column, bounds)
+        lines = [Line(column, asked, UNIT, "declared", indicator=condition) for asked in wanted]
         whole = joint = False
     else:
         if column is not None:
             check_column(frame, column)
         by_column = isinstance(request.bounds, Mapping)
-        lines = [_line(frame, column, each, own, request.way, request.where, by_column=by_column) for each in wanted]
+        lines = [
+            _line(frame, column, asked, bounds, request.way, request.where, by_column=by_column) for asked in wanted
+        ]
         for line in lines:
             _check_step(request.step, line)
         whole = request.step is not None or (column is not None and declared(frame, column).whole)
@@ -188,8 +194,11 @@ def judged_pairs(
     chosen = request.mechanism == KNormProducts.name or (request.mechanism == "auto" and request.success is None)
     if chosen and len(pairs) > 1 and type(asked) is Corr:
         wanted = [*CorrAmong.all_of(len({column for pair in pairs for column in pair}))]
-    checks = [partial(judged_pair, frame, *pair, own, request) for pair, own in zip(pairs, wanted, strict=True)]
-    return tuple(line for found in all_given(*checks) for line in found)
+    checks = [
+        partial(judged_pair, frame, *pair, pair_statistic, request)
+        for pair, pair_statistic in zip(pairs, wanted, strict=True)
+    ]
+    return tuple(line for lines in all_given(*checks) for line in lines)
 
 
 def judged_pair(
@@ -203,34 +212,34 @@ def judged_pair(
     bounds = request.bounds
     if request.weighing is not None:
         raise takes_no_weights(asked)
-    for each in (column, other):
-        if each is None:
+    for label in (column, other):
+        if label is None:
             raise ParameterError(f"{asked.label} needs two columns.")
-        check_column(frame, each)
+        check_column(frame, label)
     form = f"bounds={{{column!r}: (lo, hi), {other!r}: (lo, hi)}}"
     if bounds is not None and not isinstance(bounds, Mapping):
         raise ParameterError(f"{asked.label} needs the bounds of two columns: pass {form}, or declare them.")
     given: Mapping[Hashable, object] = {} if bounds is None else bounds
-    for each in given:
-        check_column(frame, each)
+    for label in given:
+        check_column(frame, label)
 
-    def interval(each: Hashable) -> Universe:
-        if isinstance(own := given.get(each), str):
+    def interval(name: Hashable) -> Universe:
+        if isinstance(ends := given.get(name), str):
             raise ParameterError(f"bounds of two columns cannot come from the data: pass {form}, or declare them.")
-        if own is None:
-            found, _ = interval_by_where(frame, each, asked, request.where)
+        if ends is None:
+            span, _ = interval_by_where(frame, name, asked, request.where)
         else:
-            found, _ = interval_of(frame, each, asked, own)
-        if found is None:
+            span, _ = interval_of(frame, name, asked, ends)
+        if span is None:
             raise missing_argument(
-                f"{written(asked.label, column, other)} needs bounds of column {each!r}, the range its values can "
+                f"{written(asked.label, column, other)} needs bounds of column {name!r}, the range its values can "
                 f"have: pass {form}, or declare them once with df.dprisk.declare(bounds=...) or a pandera schema.",
                 form,
             )
-        return found
+        return span
 
     first, second = all_given(partial(interval, column), partial(interval, other))
-    source: Source = "given" if any(given.get(each) is not None for each in (column, other)) else "declared"
+    source: Source = "given" if any(given.get(side) is not None for side in (column, other)) else "declared"
     line = Line(column, asked, Rectangle(first.lo, first.hi, second), source, other=other)
     _check_step(request.step, line)
     (line,) = _with_neighbours(frame, [line], request.neighbours)
@@ -270,10 +279,10 @@ def _of_all_rows(frame: pd.DataFrame, line: Line) -> Line:
             'neighbours="replace-one" takes the number of rows, which is not known before these data are read: leave '
             "it out, or pass a frame that is held in memory."
         )
-    found = of_size(line.statistic, rows) if rows else None
+    sized = of_size(line.statistic, rows) if rows else None
     if not rows:
         raise ParameterError('neighbours="replace-one" declares that the number of rows is public, and there are none.')
-    if found is None:
+    if sized is None:
         raise ParameterError(
             f'neighbours="replace-one" is for sum, mean and proportion: leave it out for {line.statistic.label}.'
         )
@@ -285,7 +294,7 @@ def _of_all_rows(frame: pd.DataFrame, line: Line) -> Line:
             f"column {coded[0]!r} has declared missing codes, and the number of its values is not public: leave "
             'neighbours="replace-one" out.'
         )
-    return replace(line, statistic=found)
+    return replace(line, statistic=sized)
 
 
 def _check_step(step: object, line: Line) -> None:

@@ -74,7 +74,7 @@ def judging(frame: pd.DataFrame, request: Request) -> Iterator[tuple[pd.DataFram
         return
 
     def opened(query: Query, header: pd.DataFrame, stored: pd.DataFrame, given: Any, secret: Secret) -> Engine[Any]:
-        header, stored = (frame if each is judged else each for each in (header, stored))
+        header, stored = (frame if table is judged else table for table in (header, stored))
         return request.opened(query, header, stored, given, secret)
 
     with advising(judged):
@@ -89,14 +89,14 @@ def advising(*frames: pd.DataFrame, asked: str = "") -> Iterator[None]:
     except ParameterError as error:
         judged = [frame for frame in frames if asked or KINDS in frame.attrs]
         names = [name for frame in judged for name, kind in declared_kinds(frame).items() if kind is None]
-        said = str(error)
-        advice = _advice(said + asked * isinstance(error, ColumnTypeError), names, "text" if asked else TRUTH)
-        error.args = (said + advice, *error.args[1:])
+        message = str(error)
+        advice = _advice(message + asked * isinstance(error, ColumnTypeError), names, "text" if asked else TRUTH)
+        error.args = (message + advice, *error.args[1:])
         raise
 
 
-def _advice(said: str, names: Iterable[Hashable], usual: str) -> str:
-    about = [name for name in names if re.search(rf"(?<!\w){re.escape(str(name))}(?!\w)", said)]
+def _advice(message: str, names: Iterable[Hashable], usual: str) -> str:
+    about = [name for name in names if re.search(rf"(?<!\w){re.escape(str(name))}(?!\w)", message)]
     if not about:
         return ""
     return (

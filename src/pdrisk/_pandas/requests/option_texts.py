@@ -157,8 +157,8 @@ OF_PANDAS: dict[str, str] = {
 }  # fmt: skip
 
 
-def documented(own: str) -> str:
+def documented(text: str) -> str:
     """The documentation of a statistic, with the options of all; what it says of its own result holds."""
-    if "\nReturns\n" not in own:
-        return f"{own}\n{OPTIONS_DOC}"
-    return own + "\n" + re.sub(r"Returns\n.*?(?=Raises\n)", "", OPTIONS_DOC, flags=re.DOTALL)
+    if "\nReturns\n" not in text:
+        return f"{text}\n{OPTIONS_DOC}"
+    return text + "\n" + re.sub(r"Returns\n.*?(?=Raises\n)", "", OPTIONS_DOC, flags=re.DOTALL)

@@ -157,13 +157,13 @@ def with_options(method: Method, *, names: bool = False) -> Method:
     With ``names`` the caller may use other names too, for statistics: ``typical=("distance", "median")``.
     """
     parameters = inspect.signature(method).parameters.values()
-    own, rest = ([p for p in parameters if (p.kind is p.VAR_KEYWORD) is is_rest] for is_rest in (False, True))
-    named = {p.name for p in own if p.kind is p.KEYWORD_ONLY}
-    needed = {p.name for p in own if p.name in named and p.default is p.empty}
-    offered = inspect.signature(method).replace(parameters=[*own, *_offered(DEFAULTS)])
+    fixed, rest = ([p for p in parameters if (p.kind is p.VAR_KEYWORD) is is_rest] for is_rest in (False, True))
+    named = {p.name for p in fixed if p.kind is p.KEYWORD_ONLY}
+    needed = {p.name for p in fixed if p.name in named and p.default is p.empty}
+    offered = inspect.signature(method).replace(parameters=[*fixed, *_offered(DEFAULTS)])
     signature = offered.replace(parameters=[*offered.parameters.values(), *(rest if names else ())])
-    most = sum(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in own)
-    least = sum(each.default is each.empty and each.name not in named for each in own)
+    most = sum(parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD) for parameter in fixed)
+    least = sum(parameter.default is parameter.empty and parameter.name not in named for parameter in fixed)
     known = DEFAULTS.keys() | named
 
     @wraps(method)
@@ -187,8 +187,8 @@ def with_options(method: Method, *, names: bool = False) -> Method:
 def with_unit_options(method: Method) -> Method:
     """The method with the options about people in its signature, as `with_options` has all; others are refused."""
     written = inspect.signature(method)
-    own = [parameter for parameter in written.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
-    signature = written.replace(parameters=[*own, *_offered(dict.fromkeys(UNIT_OPTIONS))])
+    fixed = [parameter for parameter in written.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+    signature = written.replace(parameters=[*fixed, *_offered(dict.fromkeys(UNIT_OPTIONS))])
 
     @wraps(method)
     def checked(*args: Any, **kwargs: Any) -> Any:

@@ -87,4 +87,4 @@ def _columns(line: Line) -> tuple[object, ...]:
     """The columns that a line reads."""
     if line.indicator is not None:
         return tuple(line.indicator.columns)
-    return tuple(each for each in (line.column, line.other) if each is not None)
+    return tuple(column for column in (line.column, line.other) if column is not None)

@@ -55,7 +55,7 @@ def unit_of_change(
     if change is None or others:
         raise ParameterError("a change is about people in both of its waves, and others are not: ask it alone.")
     way = _way(people, request)
-    if way != ONE and (different := [each for each in by if each not in (*people.constant, *people.columns)]):
+    if way != ONE and (different := [column for column in by if column not in (*people.constant, *people.columns)]):
         raise ParameterError(
             f'by={", ".join(map(str, different))} may differ within a person, of whose rows per_person="{way}" makes '
             f"one number: declare constant={[*map(str, different)]!r} if it does not, or pass rows=1, by which the "
@@ -96,7 +96,7 @@ def _way(people: People, request: Request) -> str:
         how = "and the question does not say how they count" if rows is None else f"and rows={rows} takes several"
         raise ParameterError(f"change: one person may have several rows in a wave, {how}. Pass {FORMS}.")
     if way == "count":
-        others = ", ".join(each for each in PER_PERSON if each != way)
+        others = ", ".join(choice for choice in PER_PERSON if choice != way)
         raise ParameterError(f'a change of per_person="count" would not look at the column: pass one of {others}.')
     return way
 
@@ -104,11 +104,11 @@ def _way(people: People, request: Request) -> str:
 def _wave(frame: pd.DataFrame, column: Hashable, wave: Hashable, option: str) -> RowwiseFilter:
     """The rows of a wave; refuses one that the column cannot have, as far as types and declared keys say."""
     check_column(frame, column)
-    found, known = equal_to(column, wave, frame, option), declared(frame, column).keys
+    rows, known = equal_to(column, wave, frame, option), declared(frame, column).keys
     if known is not None and checked_keys(frame, (column,), [wave])[0][0] not in known:
         some = ", ".join(map(shown, known[:5])) + ", ..." * (len(known) > 5)
         raise ParameterError(f"{option}={shown(wave)} is none of the declared keys of {column!r}: {some}.")
-    return found
+    return rows
 
 
 def _range_of_rows(frame: pd.DataFrame, lines: Sequence[Line], way: str, request: Request) -> Universe | None:
@@ -125,12 +125,12 @@ def _range_of_rows(frame: pd.DataFrame, lines: Sequence[Line], way: str, request
             f'{lines[0].name} with per_person="sum" needs the bounds of differences of sums, which differ from those '
             "of rows: pass bounds=(lo, hi)."
         )
-    own = request.bounds.get(column) if by_column else None
-    found, _ = interval_of(frame, column, lines[0].statistic, own)
-    if found is None:
+    bounds = request.bounds.get(column) if by_column else None
+    interval, _ = interval_of(frame, column, lines[0].statistic, bounds)
+    if interval is None:
         raise ParameterError(
             f'per_person="{way}" adds up the rows of a wave, whose range is not known: declare bounds of {column!r}, '
             "beside bounds=(lo, hi) of the difference, or pass rows=1."
         )
     within = lines[0].universe
-    return Rectangle(found.lo, found.hi, within.other) if isinstance(within, Rectangle) else found
+    return Rectangle(interval.lo, interval.hi, within.other) if isinstance(within, Rectangle) else interval

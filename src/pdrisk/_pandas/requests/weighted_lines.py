@@ -44,9 +44,9 @@ def weighted_lines(
     _check_options(request)
     if column is None:
         weights = _weights(frame, name, request)
-        lines = [_of_rows(each, name, weights) for each in wanted]
+        lines = [_of_rows(statistic, name, weights) for statistic in wanted]
     else:
-        statistics = [_of_column(each) for each in wanted]
+        statistics = [_of_column(statistic) for statistic in wanted]
         bounds, by_column = _given(frame, column, statistics, request), _is_by_column(request)
         weights, lines = all_given(
             partial(_weights, frame, name, request),
@@ -83,8 +83,8 @@ def _given(frame: pd.DataFrame, column: Hashable, statistics: Sequence[Weighted]
             "a weighted answer has the bounds of two columns: pass bounds={'income': (lo, hi), 'w': (0, largest)}, or "
             "declare them."
         )
-    for each in bounds or ():
-        check_column(frame, each)
+    for label in bounds or ():
+        check_column(frame, label)
     return None if bounds is None else bounds.get(column)
 
 
@@ -94,8 +94,8 @@ def _weights(frame: pd.DataFrame, name: Hashable, request: Request) -> tuple[Uni
     form = f"bounds={{{name!r}: (0, W)}}"
     if isinstance(given, str):
         raise ParameterError(f"the largest weight cannot come from the data: pass {form}, or declare it.")
-    found, source = interval_of(frame, name, "weights", given)
-    if found is None:
+    interval, source = interval_of(frame, name, "weights", given)
+    if interval is None:
         how = f"declare it once with df.dprisk.declare({form})"
         how = f"pass {form}, or {how}" if _is_by_column(request) else f"{how}, beside bounds=(lo, hi) of the difference"
         raise missing_argument(
@@ -103,7 +103,7 @@ def _weights(frame: pd.DataFrame, name: Hashable, request: Request) -> tuple[Uni
             f"scaled: {how}.",
             form,
         )
-    return interval_of_weights(name, found), source
+    return interval_of_weights(name, interval), source
 
 
 def _of_rows(statistic: Statistic, name: Hashable, weights: tuple[Universe, Source]) -> Line:
@@ -114,10 +114,10 @@ def _of_rows(statistic: Statistic, name: Hashable, weights: tuple[Universe, Sour
 
 
 def _of_column(statistic: Statistic) -> Weighted:
-    found = weighted(statistic)
-    if found is None:
+    with_weights = weighted(statistic)
+    if with_weights is None:
         raise no_weighted(statistic)
-    return found
+    return with_weights
 
 
 def _of_values(
@@ -147,15 +147,15 @@ def _of_values(
             lines.append(replace(line, statistic=statistic, other=name))
             continue
         plain = Proportion() if _is_share(statistic) else statistic.label
-        found, source = interval_of(frame, column, plain, bounds)
-        if found is None:
+        interval, source = interval_of(frame, column, plain, bounds)
+        if interval is None:
             form = f"bounds={{{column!r}: (lo, hi)}}"
             raise missing_argument(
                 f"{written(statistic.label, column, name)} needs bounds of column {column!r}, the range its values can "
                 f"have: pass {form}, or declare them once with df.dprisk.declare({form}) or a pandera schema.",
                 form,
             )
-        lines.append(Line(column, statistic, found, source, other=name))
+        lines.append(Line(column, statistic, interval, source, other=name))
     return lines
 
 
@@ -165,7 +165,7 @@ def _is_share(statistic: Weighted) -> bool:
 
 def _between(line: Line, weights: tuple[Universe, Source]) -> Line:
     """The line with the bounds of both columns."""
-    own, (universe, source) = line.universe, weights
-    assert own is not None
+    interval, (universe, source) = line.universe, weights
+    assert interval is not None
     both: Source = "given" if "given" in (source, line.bounds_from) else "declared"
-    return replace(line, universe=Rectangle(own.lo, own.hi, universe), bounds_from=both)
+    return replace(line, universe=Rectangle(interval.lo, interval.hi, universe), bounds_from=both)

@@ -51,12 +51,12 @@ def counted_in_bins(
     where = request.where
     within = where if isinstance(where, Within) else Within(where, None, (), frame)
     header, derived = assigned(frame, name, reached, within.derived, (), ())
-    own, weights = None, request.weighing
+    bounds, weights = None, request.weighing
     if weights is not None and isinstance(request.bounds, Mapping) and weights in request.bounds:
-        own = {weights: request.bounds[weights]}
+        bounds = {weights: request.bounds[weights]}
     asked = replace(
         request,
-        bounds=own,
+        bounds=bounds,
         by=[*(() if by is None else by.columns), name],
         keys=keys,
         where=within._replace(derived=derived),
@@ -88,4 +88,4 @@ def keys_in_bins(method: str, by: Groups | None, bins: range) -> list[Any]:
         raise ParameterError(
             f"{len(by.keys):,} groups of {len(bins):,} bins are more than {MOST:,} numbers: list fewer of either."
         )
-    return [(*key, each) for key, each in product(by.keys, bins)]
+    return [(*key, number) for key, number in product(by.keys, bins)]

@@ -79,7 +79,7 @@ def _edges(listed: object) -> tuple[pd.Timestamp, ...]:
     """Dates or times that rise."""
     if isinstance(listed, bytes | dict | set | frozenset) or not isinstance(listed, Iterable):
         raise ColumnTypeError(f"{FORM}.")
-    edges = [_time(each) for each in islice(listed, MOST_BINS + 2)]
+    edges = [_time(edge) for edge in islice(listed, MOST_BINS + 2)]
     if not 2 <= len(edges) <= MOST_BINS + 1:
         raise ParameterError(f"bins must list 2 to {MOST_BINS + 1} edges.")
     if not all(one < other for one, other in pairwise(edges)):
@@ -88,13 +88,13 @@ def _edges(listed: object) -> tuple[pd.Timestamp, ...]:
 
 
 def _time(value: Any) -> pd.Timestamp:
-    found: pd.Timestamp | None = None
+    time: pd.Timestamp | None = None
     if isinstance(value, str | dt.date) or type(value).__name__ == "datetime64":
         with suppress(ValueError, OverflowError, TypeError):
-            found = pd.Timestamp(value).as_unit("us")
-    if found is None or pd.isna(found) or found.tzinfo is not None:
+            time = pd.Timestamp(value).as_unit("us")
+    if time is None or pd.isna(time) or time.tzinfo is not None:
         raise ParameterError(
             "bins= of dates takes dates without a time zone, as text like '2024-12-31' or as pd.Timestamp, not "
             f"{shown(value)}."
         )
-    return found
+    return time

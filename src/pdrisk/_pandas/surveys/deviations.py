@@ -119,10 +119,10 @@ class Deviations:
     @property
     def name(self) -> str:
         """Name for the column of deviations, which the frame has not."""
-        found = f"deviation from {self.query.lines[0].name}"
-        while found in self.data._frame.columns:
-            found += "_"
-        return found
+        label = f"deviation from {self.query.lines[0].name}"
+        while label in self.data._frame.columns:
+            label += "_"
+        return label
 
     @property
     def is_sum(self) -> bool:
@@ -132,9 +132,9 @@ class Deviations:
     @property
     def universe(self) -> Universe:
         """Of the values."""
-        found = self.query.lines[0].universe
-        assert found is not None
-        return found
+        interval = self.query.lines[0].universe
+        assert interval is not None
+        return interval
 
     @property
     def largest_weight(self) -> float:
@@ -223,16 +223,18 @@ class Deviations:
             keys = [(*key, stratum) for key, stratum in itertools.product(keys, self.design.psus)]
         listed: Any = [key[0] for key in keys] if len(by) == 1 else keys
         asked: Any = {name: options[name] for name in PASSED if name in options} | {"eps": 1, "weights": False}
-        found = data._request({**asked, **({"by": by, "keys": listed} if by else {})})
-        own = self.people.columns
+        request = data._request({**asked, **({"by": by, "keys": listed} if by else {})})
+        unit_columns = self.people.columns
         if self.design.psu is not None:  # whose numbers may begin anew in each stratum
-            own = tuple(dict.fromkeys(each for each in (self.design.psu, self.design.strata) if each is not None))
-            own = self.people.columns if self.is_unit else own
-        if not by_unit or not own:
-            return data._frame, replace(found, people=People(), design=None)
-        label = self.people.unit_label if own == self.people.columns else None
-        people = People(own, "sum", tuple(by), found.people.secret, unit_label=label)
-        return data._frame, replace(found, people=people, design=None)
+            unit_columns = tuple(
+                dict.fromkeys(column for column in (self.design.psu, self.design.strata) if column is not None)
+            )
+            unit_columns = self.people.columns if self.is_unit else unit_columns
+        if not by_unit or not unit_columns:
+            return data._frame, replace(request, people=People(), design=None)
+        label = self.people.unit_label if unit_columns == self.people.columns else None
+        people = People(unit_columns, "sum", tuple(by), request.people.secret, unit_label=label)
+        return data._frame, replace(request, people=people, design=None)
 
 
 def _check_strata(frame: pd.DataFrame, design: Design) -> None:
@@ -260,6 +262,6 @@ def _clamped(value: str, low: float, high: float) -> str:
 
 def _equal(columns: Sequence[Hashable], key: Sequence[Hashable]) -> str:
     """Condition that a record belongs to a group."""
-    if not all(isinstance(each, str | int | float) for each in key):
+    if not all(isinstance(value, str | int | float) for value in key):
         raise ParameterError("sampling errors need groups and strata whose keys are text or numbers.")
-    return " and ".join(f"`{column}` == {each!r}" for column, each in zip(columns, key, strict=True))
+    return " and ".join(f"`{column}` == {value!r}" for column, value in zip(columns, key, strict=True))

@@ -51,9 +51,9 @@ def histogram(frame: pd.DataFrame, column: Hashable, bins: object, request: Requ
             f"as in df[{shown(column)}].dt.tz_localize(None)."
         )
     if kind in (DATE, TIME):
-        own = request.bounds.get(column) if isinstance(request.bounds, Mapping) else request.bounds
-        span, _ = interval_of_dates(frame, column, kind, own)
-        asked, request = dates_in_bins(bins, span, given=own is not None), _without_bounds(column, request)
+        bounds = request.bounds.get(column) if isinstance(request.bounds, Mapping) else request.bounds
+        span, _ = interval_of_dates(frame, column, kind, bounds)
+        asked, request = dates_in_bins(bins, span, given=bounds is not None), _without_bounds(column, request)
     else:
         check_numeric(frame[column], "hist")
         asked = asked_bins(frame, column, bins, request.bounds)
@@ -76,14 +76,14 @@ def histogram(frame: pd.DataFrame, column: Hashable, bins: object, request: Requ
         assert isinstance(table, pd.DataFrame)
         return table
 
-    found: pd.DataFrame = of_frame(query, engine, answer, asker)
-    return found
+    counts: pd.DataFrame = of_frame(query, engine, answer, asker)
+    return counts
 
 
 def _without_bounds(column: Hashable, request: Request) -> Request:
     """The request without the bounds of a column of dates."""
     bounds = request.bounds
-    rest = {each: of for each, of in bounds.items() if each != column} if isinstance(bounds, Mapping) else None
+    rest = {name: of for name, of in bounds.items() if name != column} if isinstance(bounds, Mapping) else None
     return replace(request, bounds=rest or None)
 
 

@@ -68,19 +68,19 @@ def income_bins(
         assert measured is not None
         return Inequality.of(table, measured, edges, share, measures)
 
-    found: Inequality = of_frame(query, engine, answer, asker)
+    inequality: Inequality = of_frame(query, engine, answer, asker)
     if any(measure in SHARES for measure in measures):
         try:
-            warn_of_crowded_bins(found.is_crowded)
+            warn_of_crowded_bins(inequality.is_crowded)
         except NoisyReleaseWarning:  # where warnings are errors: what a ledger paid for is not lost for that
             if ledger_for(asker.ledger) is None:
                 raise
-    return found
+    return inequality
 
 
 def _measures(of: object) -> tuple[str, ...]:
     listed = [of] if isinstance(of, str) else of
-    if not isinstance(listed, list | tuple) or not all(isinstance(each, str) for each in listed):
+    if not isinstance(listed, list | tuple) or not all(isinstance(measure, str) for measure in listed):
         raise ColumnTypeError(f"of lists measures, as in of=[{MEASURES[0]!r}], not {type(of).__name__}.")
     names = tuple(islice(dict.fromkeys(listed), len(MEASURES) + 1))
     if unknown := [name for name in names if name not in MEASURES]:
@@ -106,8 +106,8 @@ def _check_rows(request: Request) -> None:
     """Refuse people with several rows of whom nothing says which count."""
     several = request.way not in (None, ONE)
     has_people = bool(request.people.columns) or request.person is not None
-    said = (request.way, request.rows, request.groups, request.unit, request.people.rows)
-    if several or (has_people and all(each is None for each in said)):
+    options = (request.way, request.rows, request.groups, request.unit, request.people.rows)
+    if several or (has_people and all(option is None for option in options)):
         why = f'per_person="{request.way}" makes one number of several' if several else "one person may have several"
         raise ParameterError(
             f"inequality counts rows in bins, and {why}: pass rows=k (at most k rows of each person count, as those of "

@@ -57,11 +57,11 @@ def sampled(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any],
     """
     part = _checked_share(share)
     eps = _eps(options)
-    own, beside = eps * (1 - part), eps * part
-    first = asked._request({**options, "eps": own})
+    answer_eps, beside = eps * (1 - part), eps * part
+    first = asked._request({**options, "eps": answer_eps})
     with judging(asked._frame, first) as (frame, request):
         lines = judged_lines(frame, column, (statistic(spec),), request)
-        query, engine = judged_query(frame, lines, request, own)
+        query, engine = judged_query(frame, lines, request, answer_eps)
     deviations, asker = Deviations.of(asked, query, request), first.asker(asked._identity)
     if query.lines[0].mechanism not in (*SUMS, *(("laplace",) if deviations.is_sum else ())):
         raise ParameterError("sampling= needs an answer that is made of noisy sums: leave mechanism= and clip= out.")
@@ -82,11 +82,11 @@ def sampled(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any],
         return _with_error(answer, float(se[0]), moments)
     for name, values in zip(SAMPLING, (se, *design_interval(seen[0], se, 0.95)), strict=True):
         answer[name] = values
-    said = Answer.from_attrs(answer.attrs)
-    assert said is not None
-    said = said.with_sampling_error(None, moments.eps, moments.risk.mu)
-    answer["eps"], answer["worst_case"] = said.lines[0].eps, said.lines[0].worst_case
-    return said.attach(answer)
+    description = Answer.from_attrs(answer.attrs)
+    assert description is not None
+    description = description.with_sampling_error(None, moments.eps, moments.risk.mu)
+    answer["eps"], answer["worst_case"] = description.lines[0].eps, description.lines[0].worst_case
+    return description.attach(answer)
 
 
 def with_design_effect(asked: Any, column: Hashable, spec: str, options: Mapping[str, Any]) -> Any:
@@ -118,8 +118,8 @@ def with_design_effect(asked: Any, column: Hashable, spec: str, options: Mapping
 def _with_error(answer: Release, se: float, moments: NoisyAnswers | None = None) -> Release:
     """The release with its sampling error, and what that cost besides."""
     eps, mu = (0.0, 0.0) if moments is None else (moments.eps, moments.risk.mu)
-    said = answer.answer.with_sampling_error(se, eps, mu)
-    return replace(answer, describe=lambda: said)
+    description = answer.answer.with_sampling_error(se, eps, mu)
+    return replace(answer, describe=lambda: description)
 
 
 def _check_both(queries: list[tuple[Query, Origin]], asker: Asker) -> None:
@@ -173,7 +173,7 @@ def _question(
         query, engine = judged_query(judged, (line,), asked, eps)
     if deviations.is_unit:
         return query, engine
-    reads = (*query.reads, *(each for each in query.unit.person if each not in query.reads))
+    reads = (*query.reads, *(column for column in query.unit.person if column not in query.reads))
     return replace(query, unit=replace(query.unit, of_clusters=True), reads=reads), engine
 
 
@@ -184,8 +184,10 @@ def _moments(
     universe = deviations.universe
     means = np.clip((noisy.values.astype(np.float64) - universe.lo) / universe.width, 0.0, 1.0)
     query, reads = _question(deviations, np.where(np.isnan(means), 0.5, means), options, eps)
-    found: NoisyAnswers = released(query, reads, lambda results, _: results.releases[0].noisy, asker, keeps_facts=False)
-    return found
+    answers: NoisyAnswers = released(
+        query, reads, lambda results, _: results.releases[0].noisy, asker, keeps_facts=False
+    )
+    return answers
 
 
 def _standard_errors(
@@ -244,15 +246,15 @@ def sampling_errors(asked: Any, column: Hashable, spec: str, options: Mapping[st
         weight, value = deviations.weight(), deviations.value()
         known = f"({value} * 0.0 + {weight} * 0.0 + 1.0)"
         expressions = [known, f"{weight} * {known}", f"{weight} * {value}", f"{weight} * {value} * {value}"]
-        n, total, first, second = (each[0].sum(axis=-1) for each in _exactly(deviations, expressions, given))
+        n, total, first, second = (triple[0].sum(axis=-1) for triple in _exactly(deviations, expressions, given))
         some = np.where(total > 0, total, np.nan)
         mean = first / some
         centred = deviations.centred(np.where(np.isnan(mean), 0.0, mean))
         sums, squares, _ = _of_units(deviations, centred, given)
-        own, units = deviations.factors, design.units or [_observed_units(deviations, given)]
+        corrections, units = deviations.factors, design.units or [_observed_units(deviations, given)]
         if not design.units:
-            own = factors(units, [None])
-        variance, _ = stratified_variance(sums, squares, units, own)
+            corrections = factors(units, [None])
+        variance, _ = stratified_variance(sums, squares, units, corrections)
         random = np.sqrt((second / some - mean**2) / np.maximum(n - 1, 1))
         se = np.sqrt(variance) if deviations.is_sum else np.sqrt(variance) / some
         universe = deviations.universe
@@ -267,7 +269,7 @@ def sampling_errors(asked: Any, column: Hashable, spec: str, options: Mapping[st
 def _observed_units(deviations: Deviations, options: Mapping[str, Any]) -> int:
     """Number of all units that there are, also beyond a filter and listed groups; at least 2."""
     everybody = replace(deviations, query=replace(deviations.query, groups=None))
-    others = {name: each for name, each in options.items() if name not in ("where", "by", "keys")}
+    others = {name: value for name, value in options.items() if name not in ("where", "by", "keys")}
     name = next(column for column in everybody.data._frame.columns if isinstance(column, str))
     _, _, units = _of_units(everybody, f"`{name}`.isna() * 1.0", others)
     return max(int(units.sum()), 2)
@@ -294,16 +296,16 @@ def _exactly(
     """
     largest = deviations.widest * max(deviations.universe.magnitude, 1.0) if of_units is None else of_units
     by_unit = of_units is not None
-    columns = {f"{deviations.name} {at}": each for at, each in enumerate(expressions)}
+    columns = {f"{deviations.name} {at}": expression for at, expression in enumerate(expressions)}
     frame, request = deviations.request(columns, options, by_unit=by_unit, by_stratum=True)
     with judging(frame, request) as (judged, asked):
         lines = tuple(Line(name, Var(0), Universe(-largest, largest), "given") for name in columns)
         query, engine = judged_selection(judged, lines, asked)
-    found: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+    triples: list[tuple[FloatArray, FloatArray, FloatArray]] = []
     shape = len(deviations.keys), -1
     for summary in engine.read(query).summaries:
         assert summary.total is not None and summary.squares is not None
         n = summary.n.astype(np.float64)
         squares = summary.squares + summary.total**2 / np.maximum(n, 1.0)
-        found.append((summary.total.reshape(shape), squares.reshape(shape), n.reshape(shape)))
-    return found
+        triples.append((summary.total.reshape(shape), squares.reshape(shape), n.reshape(shape)))
+    return triples

@@ -204,7 +204,7 @@ class SurveyStatistics(Statistics):
             raise ParameterError('sampling_errors knows "mean", "proportion" and "sum".')
         given = {"bounds": bounds, "where": where, "by": by, "keys": keys, "weights": weights, "rows": rows}
         return sampling_errors.sampling_errors(
-            self, column, statistic, {n: each for n, each in given.items() if each is not None}
+            self, column, statistic, {n: value for n, value in given.items() if value is not None}
         )
 
     def _estimate(
@@ -214,8 +214,8 @@ class SurveyStatistics(Statistics):
         if sampling is not None:
             if tables.named:
                 raise ParameterError(f"{tables.named}= and sampling= do not go together: leave one of them out.")
-            found: Answer = sampling_errors.sampled(self, column, spec, options, sampling)
-            return found
+            answer: Answer = sampling_errors.sampled(self, column, spec, options, sampling)
+            return answer
         design = self._design
         if spec == "sum" or tables.named or options.get("by") is not None or design is None or design.deff is None:
             return self._answer(column, spec, options, tables)

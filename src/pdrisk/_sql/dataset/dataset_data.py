@@ -32,8 +32,8 @@ class DatabaseTable:
     @cached_property
     def header(self) -> pd.DataFrame:
         """Its columns without rows, and their declarations."""
-        table, said = self.tables.fluent()
-        return knowing(table.header, said) if said != Declarations() else table.header
+        table, declarations = self.tables.fluent()
+        return knowing(table.header, declarations) if declarations != Declarations() else table.header
 
     def stored(self) -> SQLTable:
         """The table as it is now."""
@@ -95,8 +95,8 @@ class HeldData(Suggestions):
         known = self._known_people
         if known.columns or self._several or isinstance(self._held, FrameTable):
             return known
-        said = declarations_of(self._stored).people
-        return known if said is None else replace(said, secret=known.secret)
+        declared = declarations_of(self._stored).people
+        return known if declared is None else replace(declared, secret=known.secret)
 
 
 def held_table(given: Given, columns: ColumnTable | None) -> DataTable:

@@ -43,7 +43,7 @@ class Given:
 
     def __post_init__(self) -> None:
         connections = [table.connection for table in self.stored.values()]
-        if any(each is not connections[0] for each in connections):
+        if any(connection is not connections[0] for connection in connections):
             raise ParameterError("the tables of a Dataset are on several connections: ATTACH them to one.")
 
     def _of(self, *kinds: type) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Given:
             return {}
         kinds = arrow.Table, arrow.RecordBatch
         return {
-            n: each for n, each in self.others.items() if isinstance(each, kinds) or is_of_polars(each, "DataFrame")
+            n: table for n, table in self.others.items() if isinstance(table, kinds) or is_of_polars(table, "DataFrame")
         }
 
     def sources(self, public: frozenset[str] = frozenset(), *, lasting: bool = False) -> Sources:
@@ -107,11 +107,11 @@ class Given:
 
     def renamed(self, old: str, new: str) -> Given:
         """The tables with another name for one of them; both names in lower case."""
-        return Given(*({new if n == old else n: own[n] for n in own} for own in (self.tables, self.said)))
+        return Given(*({new if n == old else n: by_name[n] for n in by_name} for by_name in (self.tables, self.said)))
 
     def only(self, name: str) -> Given:
         """One of the tables, by its name in lower case."""
-        return Given(*({n: own[n] for n in own if n == name} for own in (self.tables, self.said)))
+        return Given(*({n: by_name[n] for n in by_name if n == name} for by_name in (self.tables, self.said)))
 
     def beside(self, other: Given) -> Given:
         """The tables with others of different names; fails if these are on another connection."""
@@ -126,8 +126,8 @@ class Given:
         """
         if header is None and name in self.frames:
             frame = self.frames[name]
-            said = known(frame, declarations_of(frame))
-            return replace(self, tables={**self.tables, name: knowing(frame.copy(deep=False), said)})
+            declarations = known(frame, declarations_of(frame))
+            return replace(self, tables={**self.tables, name: knowing(frame.copy(deep=False), declarations)})
         before = Declarations()
         if header is None and name in self.remote:
             header = self.remote[name].table().header
@@ -189,7 +189,7 @@ def check_one_or_other(tables: Mapping[str, Any], public: frozenset[str]) -> Non
     """Refuse one frame that is a table of people by one name and public by another; a copy of it is not noticed."""
     of_nobody = [(name, table) for name, table in tables.items() if lowered(name) in public]
     for name, table in tables.items():
-        same = next((other for other, each in of_nobody if each is table), None)
+        same = next((other for other, public_table in of_nobody if public_table is table), None)
         if same is not None and lowered(name) not in public:
             raise ParameterError(
                 f"public= says that nobody is in {same}, which is the same table as {name}: leave it out of public=, "

@@ -34,14 +34,14 @@ def fluent_table(relation: Relation) -> tuple[SQLTable, Declarations]:
     Of a view or a join missing codes are gone before it computes anything, and bounds and keys are those of the columns
     that it shows as they are.
     """
-    source, said = relation.source, relation.source.declared
+    source, declarations = relation.source, relation.source.declared
     is_shown_whole = [(label, value.column) for label, value in relation.columns] == [(n, n) for n in source.columns]
     if source.made is None and is_shown_whole and not (relation.owned or relation.where):
         if source.held:
-            return next(iter(source.held.values())), said
+            return next(iter(source.held.values())), declarations
         read = partial(fetched, source.connection)
         table = SQLTable(source.sql, stored_columns(source.columns), DuckDBDialect(), read, source.origin, source.rows)
-        return replace(table, origin=_origin(source, source.sql, source.columns)), said
+        return replace(table, origin=_origin(source, source.sql, source.columns)), declarations
     return _made(relation), _declared(relation)
 
 
@@ -51,7 +51,7 @@ def _made(relation: Relation) -> SQLTable:
     made = Selection(
         source.relation,
         tuple((label, node_of(value)) for label, value in relation.columns),
-        tuple(each.node for each in (*relation.owned, *relation.where)),
+        tuple(condition.node for condition in (*relation.owned, *relation.where)),
     )
     table, rows = compiled(replace(source, made=made, held=source.stored))
     columns = {label: rows.stored(label) for label, _ in relation.columns}
@@ -66,8 +66,8 @@ def _made(relation: Relation) -> SQLTable:
         if value.column is not None and is_as_stored and stored[value.column].dtype != NANOSECONDS:
             columns[label] = replace(columns[label], dtype=stored[value.column].dtype, type=stored[value.column].type)
     types = {label: column.type for label, column in columns.items()}
-    said = canonical(made, [], [], [[Column(label)] for label in columns], [], [], source.zone)
-    return replace(table, columns=columns, dialect=DuckDBDialect(), origin=_origin(source, said, types))
+    text = canonical(made, [], [], [[Column(label)] for label in columns], [], [], source.zone)
+    return replace(table, columns=columns, dialect=DuckDBDialect(), origin=_origin(source, text, types))
 
 
 def _origin(source: Source, read: str, types: Mapping[str, str]) -> Origin:
@@ -83,30 +83,30 @@ def _origin(source: Source, read: str, types: Mapping[str, str]) -> Origin:
 def _declared(relation: Relation) -> Declarations:
     """Declarations of the columns that are passed on unchanged, without codes, which are missing by now."""
     source = relation.source
-    own = [
+    entries = [
         replace(entry, column=label, missing=None)
         for label, value in relation.columns
         if value.column is not None
         for entry in _entries(source, value.column)
     ]
-    return Declarations(schema=tuple(own), people=source.declared.people)
+    return Declarations(schema=tuple(entries), people=source.declared.people)
 
 
 def _entries(source: Source, column: str) -> list[Declaration]:
     """Declarations of a column of the source as one entry."""
     known = source.known(column)
-    found = Declaration(
+    entry = Declaration(
         column, known.source or "", bounds=known.ends, valid=known.valid, keys=known.keys, whole=known.whole,
         dates=known.dates,
     )  # fmt: skip
-    return [found] if found.says_something else []
+    return [entry] if entry.says_something else []
 
 
 def _place(place: Callable[[], str | None], *read: str) -> Callable[[], str | None]:
     """Place of a source together with what is read from it."""
 
     def found() -> str | None:
-        own = place()
-        return None if own is None else repr((own, *read))
+        source_place = place()
+        return None if source_place is None else repr((source_place, *read))
 
     return found

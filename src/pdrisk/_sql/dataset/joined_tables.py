@@ -52,7 +52,7 @@ class Rowwise:
     @classmethod
     def of(cls, kept: RowwiseFilter | None, derived: Sequence[Derived]) -> Rowwise:
         """Those of a Dataset's filter and columns."""
-        rules = [each.rule for each in derived]
+        rules = [derived_column.rule for derived_column in derived]
         if kept is not None and kept.rule is not None:
             rules.append(kept.rule)
         if any(isinstance(node, Rank) for rule in rules for node in below(rule)):
@@ -60,11 +60,12 @@ class Rowwise:
                 "query() or assign() compared categories by their order, and those of a join are texts: do so after "
                 "join(), by a list of the categories that are meant."
             )
-        if any(earlier not in derived for each in derived for earlier in each.earlier):
+        if any(earlier not in derived for derived_column in derived for earlier in derived_column.earlier):
             raise ParameterError("assign() made a column anew that others are made of: assign() after join().")
-        read = [column for each in derived for column in each.columns]
+        read = [column for derived_column in derived for column in derived_column.columns]
         return cls(
-            frozenset((*read, *(() if kept is None else kept.columns))), frozenset(each.name for each in derived)
+            frozenset((*read, *(() if kept is None else kept.columns))),
+            frozenset(derived_column.name for derived_column in derived),
         )
 
 
@@ -166,18 +167,18 @@ def joined_tables(first: JoinSide, second: JoinSide, on: object, how: object) ->
         )
     _check_same_people(first, second)
     left, right = _begun(first), _alone(second)
-    own, theirs = _names(first.given), _names(right)
-    pairs = _pairs(first.people, second.people, on, own, theirs)
+    ours, theirs = _names(first.given), _names(right)
+    pairs = _pairs(first.people, second.people, on, ours, theirs)
     compared = {lowered(other) for _, other in pairs}
     added = [name for name in theirs if lowered(name) not in compared]
     _check_rowwise(first.rowwise, second.rowwise, pairs, how)
-    names = ([*own, *map(str, first.rowwise.made)], [*added, *map(str, second.rowwise.made)])
-    if twice := sorted(set.intersection(*({lowered(each) for each in listed} for listed in names))):
+    names = ([*ours, *map(str, first.rowwise.made)], [*added, *map(str, second.rowwise.made)])
+    if twice := sorted(set.intersection(*({lowered(column) for column in listed} for listed in names))):
         raise ParameterError(f"both tables of the join have a column {twice[0]!r}: rename it in one of them.")
     taken = set(map(lowered, left.tables.names))
-    name = next(each for at in count(2) if (each := f"table {at}") not in taken)
-    selected = [f"first_rows.{quoted(each)} AS {quoted(each)}" for each in own]
-    selected += [f"second_rows.{quoted(each)} AS {quoted(each)}" for each in added]
+    name = next(candidate for at in count(2) if (candidate := f"table {at}") not in taken)
+    selected = [f"first_rows.{quoted(column)} AS {quoted(column)}" for column in ours]
+    selected += [f"second_rows.{quoted(column)} AS {quoted(column)}" for column in added]
     equal = " AND ".join(f"first_rows.{quoted(one)} = second_rows.{quoted(other)}" for one, other in pairs)
     return JoinedTables(
         left.tables.beside(right.renamed(NAME, name)),
@@ -185,7 +186,7 @@ def joined_tables(first: JoinSide, second: JoinSide, on: object, how: object) ->
         left.public if second.people.columns else left.public | {name},
         f"SELECT {', '.join(selected)} FROM ({left.text}) AS first_rows {WORDS[how]} {quoted(name)} AS second_rows "
         f"ON {equal}",
-        tuple(dict.fromkeys((*left.on, *(each for pair in pairs for each in pair)))),
+        tuple(dict.fromkeys((*left.on, *(column for pair in pairs for column in pair)))),
         left.identity.joined(second.identity or [*right.frames.values(), *right.held.values()]),
     )
 
@@ -209,7 +210,7 @@ def _check_same_people(first: JoinSide, second: JoinSide) -> None:
 
 def _check_rowwise(first: Rowwise, second: Rowwise, pairs: Sequence[tuple[str, str]], how: str) -> None:
     """Refuse filters and columns that would mean something else after the join."""
-    for (one, other), made in ((pair, each) for pair in pairs for each in (first.made, second.made)):
+    for (one, other), made in ((pair, names) for pair in pairs for names in (first.made, second.made)):
         if one in made or other in made:
             raise ParameterError(
                 f"join compares columns as they are stored, and {one if one in made else other!r} was assigned: make "
@@ -248,14 +249,14 @@ def _alone(side: JoinSide) -> Given:
 
 def _names(given: Given | JoinedTables) -> list[str]:
     """The columns of a table."""
-    found = given.columns(NAME)
-    if not all(isinstance(each, str) for each in found):
+    columns = given.columns(NAME)
+    if not all(isinstance(column, str) for column in columns):
         raise ColumnTypeError("join needs columns whose names are text: rename the others.")
-    return found
+    return columns
 
 
 def _pairs(
-    first: People, second: People, on: object, own: Sequence[str], theirs: Sequence[str]
+    first: People, second: People, on: object, ours: Sequence[str], theirs: Sequence[str]
 ) -> list[tuple[str, str]]:
     """Pairs of columns that are compared, of the first and the second table."""
     given = [str(column) for column in checked_columns("on", on)]
@@ -273,13 +274,13 @@ def _pairs(
         )
     if second.columns and given and not set(key) <= set(given):
         raise ParameterError(
-            f"on= leaves out {', '.join(each for each in key if each not in given)}, so the rows of others would "
+            f"on= leaves out {', '.join(column for column in key if column not in given)}, so the rows of others would "
             "decide how often a person counts: join on all columns that say who a person is, or leave on= out."
         )
     keys = dict(zip(key, map(str, second.columns), strict=True)) if second.columns else {}
-    pairs = [(each, keys.get(each, each)) for each in given] or list(keys.items())
+    pairs = [(column, keys.get(column, column)) for column in given] or list(keys.items())
     for one, other in pairs:
-        for name, columns in ((one, own), (other, theirs)):
+        for name, columns in ((one, ours), (other, theirs)):
             if name not in columns:
                 raise unknown_column(name, columns)
     return pairs

@@ -36,12 +36,12 @@ class OfTables:
         """People of a call, from its options and the declarations."""
         if not self.columns:
             return asked
-        columns = {name: list(each) for name, each in self.columns.items()}
-        constant = {name: list(each) for name, each in self.constant.items()} or None
-        said = asked.constant if asked.constant is not None else constant
+        columns = {name: list(listed) for name, listed in self.columns.items()}
+        constant = {name: list(listed) for name, listed in self.constant.items()} or None
+        constants = asked.constant if asked.constant is not None else constant
         way = None if asked.known.per_person == ONE else asked.known.per_person  # that of each table
         known = replace(asked.known, columns=(), per_person=way, constant=(), rows=None, joined_on=())
-        return replace(asked, person=columns, constant=said, known=known, one_row=self.one_row, links=self.links)
+        return replace(asked, person=columns, constant=constants, known=known, one_row=self.one_row, links=self.links)
 
     def beside(self, name: str, people: People) -> OfTables:
         """The same with one more table of these people; a public one if it has no id columns."""
@@ -72,35 +72,37 @@ def of_tables(
     linked = checked_links(links, person)
     _check_links(linked, given, private)
 
-    def by_table(option: str, said: object, *, needed: bool) -> dict[str, object]:
-        if not isinstance(said, Mapping):
-            return {} if said is None else {name: said for name in private if not (needed and name in linked)}
-        found = {lowered(str(name)): value for name, value in said.items()}
-        if unknown := sorted(set(found) - set(private)):
+    def by_table(option: str, written: object, *, needed: bool) -> dict[str, object]:
+        if not isinstance(written, Mapping):
+            return {} if written is None else {name: written for name in private if not (needed and name in linked)}
+        by_name = {lowered(str(name)): value for name, value in written.items()}
+        if unknown := sorted(set(by_name) - set(private)):
             raise ParameterError(
                 f"{option}= names {unknown[0]}, which is no table of people here."
                 f"{did_you_mean(unknown[0], list(private))}"
             )
-        if needed and (missing := sorted(set(private) - set(found) - set(linked))):
+        if needed and (missing := sorted(set(private) - set(by_name) - set(linked))):
             raise ParameterError(
                 f"person= says nothing of table {private[missing[0]]}: name the columns that say who a person is "
                 "there, the table in public= if nobody is in it, or in links= what leads from it to people."
             )
-        return found
+        return by_name
 
-    columns = {name: checked_columns("person", each) for name, each in by_table("person", person, needed=True).items()}
+    columns = {
+        name: checked_columns("person", value) for name, value in by_table("person", person, needed=True).items()
+    }
     if not columns and unit_label is not None:
         raise label_of_nobody()
     if not columns and (per_person is not None or constant is not None):
         option = "per_person=" if per_person is not None else "constant="
         raise ParameterError(f"{option} needs person=, the column of ids: pass it as well.")
-    if len({len(each) for each in columns.values()}) > 1:
+    if len({len(listed) for listed in columns.values()}) > 1:
         raise different_units()
     same = {
-        name: checked_columns("constant", each) for name, each in by_table("constant", constant, needed=False).items()
+        name: checked_columns("constant", value) for name, value in by_table("constant", constant, needed=False).items()
     }
     if not isinstance(constant, Mapping):
-        same = {name: tuple(c for c in each if c in given.columns(private[name])) for name, each in same.items()}
+        same = {name: tuple(c for c in listed if c in given.columns(private[name])) for name, listed in same.items()}
     for name in {**columns, **same}:
         there = given.columns(private[name])
         for column in (*columns.get(name, ()), *same.get(name, ())):
@@ -114,8 +116,8 @@ def of_tables(
     people = People(next(iter(columns.values()), ()), None if one_row else way, unit_label=checked_label(unit_label))
     return OfTables(
         people,
-        {private[name]: each for name, each in columns.items()},
-        {private[name]: each for name, each in same.items() if each},
+        {private[name]: listed for name, listed in columns.items()},
+        {private[name]: listed for name, listed in same.items() if listed},
         one_row,
         linked,
     )
@@ -124,7 +126,7 @@ def of_tables(
 def _check_links(links: Links, given: Given, private: Mapping[str, str]) -> None:
     """Refuse links between tables or columns that a Dataset does not have; its public tables are not looked at."""
     for name, listed in links.items():
-        ends = [(name, listed[0].columns), *((each.parent, each.key) for each in listed if each.to_people)]
+        ends = [(name, listed[0].columns), *((link.parent, link.key) for link in listed if link.to_people)]
         for table, columns in ends:
             if lowered(table) not in private:
                 raise ParameterError(
@@ -132,19 +134,19 @@ def _check_links(links: Links, given: Given, private: Mapping[str, str]) -> None
                 )
             there = given.columns(private[lowered(table)])
             for column in columns:
-                if lowered(column) not in {lowered(str(each)) for each in there}:
+                if lowered(column) not in {lowered(str(label)) for label in there}:
                     raise unknown_column(column, there)
 
 
 def declared_in(
-    given: Given, public: Given | None, header: pd.DataFrame | None, schema: object, said: Mapping[str, Any]
+    given: Given, public: Given | None, header: pd.DataFrame | None, schema: object, declared: Mapping[str, Any]
 ) -> tuple[Given, Given | None]:
     """Tables of a Dataset, and its public ones, with what is declared for the columns of each.
 
     ``header``: the columns of a Polars or Arrow table, of which ``given`` consists.
-    ``said``: The bounds, keys and missing codes. An entry holds in each table that has such a column.
+    ``declared``: The bounds, keys and missing codes. An entry holds in each table that has such a column.
     """
-    if schema is None and all(entries is None for entries in said.values()):
+    if schema is None and all(entries is None for entries in declared.values()):
         return given, public
     if schema is not None and len(given.names) > 1:
         raise ParameterError(
@@ -157,29 +159,29 @@ def declared_in(
     several = public is not None or len(given.names) > 1
     if several:
         both = [given] if public is None else [given, public]
-        labels = dict.fromkeys(label for each in both for name in each.names for label in columns_of(each, name))
-        for column in (c for entries in said.values() if isinstance(entries, Mapping) for c in entries):
+        labels = dict.fromkeys(label for tables in both for name in tables.names for label in columns_of(tables, name))
+        for column in (c for entries in declared.values() if isinstance(entries, Mapping) for c in entries):
             if column not in labels:
                 raise unknown_column(column, labels)
 
     def knowing_own(tables: Given, header: pd.DataFrame | None, schema: object) -> Given:
-        found = tables
+        known = tables
         for name in tables.names:
-            own = _own(said, columns_of(tables, name)) if several else said
-            if schema is not None or any(entries is not None for entries in own.values()):
-                found = found.declared(name, partial(declarations, schema=schema, **own), header)
-        return found
+            options = _own(declared, columns_of(tables, name)) if several else declared
+            if schema is not None or any(entries is not None for entries in options.values()):
+                known = known.declared(name, partial(declarations, schema=schema, **options), header)
+        return known
 
     return knowing_own(given, header, schema), None if public is None else knowing_own(public, None, None)
 
 
-def _own(said: Mapping[str, Any], columns: Collection[Hashable]) -> dict[str, Any]:
+def _own(declared: Mapping[str, Any], columns: Collection[Hashable]) -> dict[str, Any]:
     """What is said of these columns; what is no dict as it is, to be refused."""
     return {
         part: ({column: value for column, value in entries.items() if column in columns} or None)
         if isinstance(entries, Mapping)
         else entries
-        for part, entries in said.items()
+        for part, entries in declared.items()
     }
 
 

@@ -36,8 +36,8 @@ class Named(Protocol):
 
 def day_of(node: Node, scope: Named) -> Day | None:
     """Column whose day alone decides an expression; None if anything else does."""
-    found = _days(node, scope)
-    return None if found is None or len(found) != 1 else next(iter(found))
+    days = _days(node, scope)
+    return None if days is None or len(days) != 1 else next(iter(days))
 
 
 def _days(node: Node, scope: Named) -> frozenset[Day] | None:
@@ -72,12 +72,12 @@ def _operands(node: Node) -> tuple[Node, ...]:
 
 
 def _of_column(node: Column, scope: Named, *, times: bool) -> frozenset[Day] | None:
-    found = scope.column(node)
-    if found.day is not None:
-        return frozenset({found.day})
-    if found.column is None or found.kind not in ((DATE, TIME) if times else (DATE,)):
+    expression = scope.column(node)
+    if expression.day is not None:
+        return frozenset({expression.day})
+    if expression.column is None or expression.kind not in ((DATE, TIME) if times else (DATE,)):
         return None
-    return frozenset({Day(found.column, found.sql, found.type)})
+    return frozenset({Day(expression.column, expression.sql, expression.type)})
 
 
 def _cuts(name: str, arguments: tuple[Node, ...]) -> bool:

@@ -59,8 +59,10 @@ def computed(name: str, parts: Sequence[Expression]) -> Expression:
     if name in BLIND_TO_NAN:
         parts = [replace(as_double(part), sql=as_double(part).clean, never_nan=True) for part in parts]
     # How many digits to round to is a constant, and a whole number.
-    found = _floating(name, [part.sql if at and name in ROUNDING else part.double for at, part in enumerate(parts)])
-    return replace(found, never_nan=name in ENDS)
+    expression = _floating(
+        name, [part.sql if at and name in ROUNDING else part.double for at, part in enumerate(parts)]
+    )
+    return replace(expression, never_nan=name in ENDS)
 
 
 def _floating(name: str, parts: Sequence[str]) -> Expression:

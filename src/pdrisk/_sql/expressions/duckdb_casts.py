@@ -97,8 +97,8 @@ def cast(operand: Expression, to: str, scope: Scope, *, forgiving: bool) -> Expr
     if operand.may_be_nan and kind != NUMBER:
         operand = replace(operand, sql=operand.clean, never_nan=True)
     forgiving = forgiving or not _cannot_fail(operand, to, scope)
-    found = cast_result(cast_number(operand, to, forgiving), kind, to)
-    return replace(found, range=_range_of_cast(operand, to), values=_values_of_cast(operand, kind, to))
+    converted = cast_result(cast_number(operand, to, forgiving), kind, to)
+    return replace(converted, range=_range_of_cast(operand, to), values=_values_of_cast(operand, kind, to))
 
 
 def _grammatical(operand: Expression, kind: str) -> Expression:
@@ -184,5 +184,5 @@ def constant_cast(operand: Constant, to: str) -> Expression:
     value = workspace.compute(f"SELECT {sql}", f"the constant in a cast to {to}")
     kind = NOTHING if operand.value is None else kind_of_type(to)
     lies = constant(value).range if kind in (NUMBER, DATE, TIME) else ANYTHING
-    found = replace(cast_result(sql, kind, to), constant=True, value=value, range=lies, values=(value,))
-    return public(found, operand)
+    converted = replace(cast_result(sql, kind, to), constant=True, value=value, range=lies, values=(value,))
+    return public(converted, operand)

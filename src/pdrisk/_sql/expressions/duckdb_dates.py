@@ -55,7 +55,7 @@ def date_arithmetic(symbol: str, parts: Sequence[Expression], shown: Sequence[st
     """Sum or difference of a date with a literal interval, days, or another date."""
     kinds = tuple(part.kind for part in parts)
     wrong = next((at for at, kind in enumerate(kinds) if kind not in (NUMBER, NOTHING)), 0)
-    said = f"`{symbol}` on {shown[wrong]}: arithmetic takes numbers: {number_advice(kinds[wrong], sql=True)}."
+    refusal = f"`{symbol}` on {shown[wrong]}: arithmetic takes numbers: {number_advice(kinds[wrong], sql=True)}."
     if symbol == "+" and kinds[0] in (INTERVAL, NUMBER):
         parts, kinds = parts[::-1], kinds[::-1]
     if len(parts) == 2 and symbol in ("+", "-"):
@@ -73,7 +73,7 @@ def date_arithmetic(symbol: str, parts: Sequence[Expression], shown: Sequence[st
         if set(kinds) <= {DATE, TIME} and symbol == "-":
             sql = ", ".join(as_time(part).sql for part in parts)
             return Expression(f"TRY(system.main.{_name(symbol)}({sql}))", INTERVAL, "INTERVAL", range=lies)
-    raise ParameterError(said)
+    raise ParameterError(refusal)
 
 
 def _moved(symbol: str, lies: Range, by: Expression) -> Range:
@@ -87,10 +87,10 @@ def _moved(symbol: str, lies: Range, by: Expression) -> Range:
         return ANYTHING
     moved = f"{_name(symbol)}({{}}, CAST({written_constant(interval_)} AS INTERVAL))"
     written = ", ".join("TRY(system.main." + moved.format(written_constant(end)) + ")" for end in ends)
-    found = workspace.compute(f"SELECT [{written}]", "an interval")
-    if not isinstance(found, list) or None in found:
+    moments = workspace.compute(f"SELECT [{written}]", "an interval")
+    if not isinstance(moments, list) or None in moments:
         return ANYTHING
-    lo, hi = map(day_number, found)
+    lo, hi = map(day_number, moments)
     if "mon" in interval_ or "year" in interval_:  # which make one day of several, whatever their time
         lo, hi = math.floor(lo), math.ceil(hi)
     return replace(lies, lo=lo, hi=hi)

@@ -24,11 +24,11 @@ LENGTHS, OF_DATES = (0, 2**40), (-(2**50), 2**50)  # what functions of text and 
 
 def ranged(name: str, parts: list[Expression]) -> Expression:
     """An operator or function of numbers, with its range."""
-    found = computed(name, parts)
-    if found.constant:
-        return found if parts[0].values is not None else replace(found, range=ANYTHING, values=None)
+    expression = computed(name, parts)
+    if expression.constant:
+        return expression if parts[0].values is not None else replace(expression, range=ANYTHING, values=None)
     lies = range_of_function(name, [part.range for part in parts], [part.constant for part in parts])
-    return replace(found, range=lies, values=None)
+    return replace(expression, range=lies, values=None)
 
 
 def form_of(name: str, arguments: Sequence[Expression]) -> Signature | None:

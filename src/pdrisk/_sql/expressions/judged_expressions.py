@@ -145,7 +145,7 @@ def _window(node: Window, scope: Scope) -> Expression:
         node,
         [text(argument, scope) for argument in node.function.arguments],
         [text(partition, scope).sql for partition in node.partitions],
-        [f"{text(each, scope).sql} {scope.order(how)}" for each, how in node.order],
+        [f"{text(item, scope).sql} {scope.order(how)}" for item, how in node.order],
         kept,
     )
     return scope.windowed(made)
@@ -165,8 +165,8 @@ def _case(node: Case, scope: Scope) -> Expression:
 
 def _hull(results: Sequence[Expression]) -> Range:
     """Range that holds the values of several expressions; NULL has no value."""
-    found = [part.range for part in results if part.kind != NOTHING]
-    return hull(found) if found else ANYTHING
+    ranges = [part.range for part in results if part.kind != NOTHING]
+    return hull(ranges) if ranges else ANYTHING
 
 
 def _operation(node: Operation, scope: Scope) -> Expression:
@@ -213,7 +213,7 @@ def _missing(symbol: str, part: Expression) -> Expression:
 
 def _bucket(value: Node, lo: Node, hi: Node, n: Node, scope: Scope) -> Expression:
     """WIDTH_BUCKET as standard SQL has it: 1 to n, and 0 and n + 1 outside. DuckDB has none."""
-    ends = [text(each, scope) for each in (lo, hi, n)]
+    ends = [text(argument, scope) for argument in (lo, hi, n)]
     low, high, size = (end.value for end in ends)
     if (
         not all(end.constant and end.kind == NUMBER for end in ends)
@@ -225,10 +225,10 @@ def _bucket(value: Node, lo: Node, hi: Node, n: Node, scope: Scope) -> Expressio
             f"width_bucket takes a number, two constants that are its ends, the lower one first, and up to "
             f"{MOST_BUCKETS} buckets: width_bucket(x, 0, 100, 10)."
         )
-    found = _case(bucketed(value, lo, hi, n), scope)
+    bucket = _case(bucketed(value, lo, hi, n), scope)
     if any(end.values is None for end in ends):  # of parameters
-        return replace(found, range=ANYTHING, values=None)
-    return replace(found, range=Range(0.0, size + 1.0), values=tuple(range(size + 2)))
+        return replace(bucket, range=ANYTHING, values=None)
+    return replace(bucket, range=Range(0.0, size + 1.0), values=tuple(range(size + 2)))
 
 
 def bucketed(value: Node, lo: Node, hi: Node, n: Node) -> Case:
@@ -249,8 +249,8 @@ def calculated(node: Operation, parts: list[Expression]) -> Expression:
         return date_arithmetic(node.symbol, parts, [f"{heading(raw)} ({part.kind})" for raw, part in pairs])
     for raw, part in zip(node.parts, parts, strict=True):
         if not takes(node.symbol, part.kind, sql=True):
-            said = no_arithmetic(node.symbol, f"{heading(raw)} ({part.kind})")
-            raise ParameterError(f"{said}: {number_advice(part.kind, sql=True)}.")
+            refusal = no_arithmetic(node.symbol, f"{heading(raw)} ({part.kind})")
+            raise ParameterError(f"{refusal}: {number_advice(part.kind, sql=True)}.")
     return ranged(word(node.symbol), parts)
 
 
@@ -356,8 +356,8 @@ def _alike(arguments: list[Expression], who: str) -> tuple[str, str, list[Expres
     return kinds[0], "", arguments
 
 
-def truth(found: Expression, where: str) -> Expression:
+def truth(expression: Expression, where: str) -> Expression:
     """The expression, which must be a condition."""
-    if not takes("and", found.kind, sql=True):
-        raise ParameterError(f"{where} needs a condition, but has {found.kind}: compare it with something.")
-    return found
+    if not takes("and", expression.kind, sql=True):
+        raise ParameterError(f"{where} needs a condition, but has {expression.kind}: compare it with something.")
+    return expression

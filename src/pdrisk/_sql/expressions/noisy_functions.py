@@ -48,7 +48,7 @@ def function_of_noisy(name: str, given: Iterable[Expression]) -> Expression:
     ):
         raise ParameterError(f"the format of {name} has a width of more than four digits.")
     tried = [_tried(name, arguments, _given(arguments, whole)) for whole in ("", "BIGINT", "INTEGER")]
-    _, sql_type, written = min(tried, key=lambda each: each[0])
+    _, sql_type, written = min(tried, key=lambda trial: trial[0])
     if not sql_type:
         kinds = ", ".join(part.kind for part in arguments)
         raise ParameterError(f"{name} is given ({kinds}), and DuckDB has no such function: see how it takes them.")
@@ -66,18 +66,18 @@ def function_of_noisy(name: str, given: Iterable[Expression]) -> Expression:
 
 def _given(arguments: Sequence[Expression], whole: str) -> list[tuple[str, str]]:
     """SQL and type of the arguments, with numbers as this type, or as SQL has them; no type of constants."""
-    found = []
+    pairs = []
     for part in map(with_whole_counts, arguments):
         if part.constant:
-            found.append((part.sql, ""))
+            pairs.append((part.sql, ""))
         elif part.kind != NUMBER:
-            found.append((part.sql, TYPES.get(part.kind, part.kind.upper())))
+            pairs.append((part.sql, TYPES.get(part.kind, part.kind.upper())))
         elif whole:
-            found.append((f"TRY_CAST({as_bigint(part)} AS {whole})", whole))
+            pairs.append((f"TRY_CAST({as_bigint(part)} AS {whole})", whole))
         else:
             is_whole = part.span is not None and not part.wide
-            found.append((part.sql, part.type) if is_whole else (part.double, "DOUBLE"))
-    return found
+            pairs.append((part.sql, part.type) if is_whole else (part.double, "DOUBLE"))
+    return pairs
 
 
 def _tried(name: str, arguments: Sequence[Expression], given: Sequence[tuple[str, str]]) -> tuple[int, str, list[str]]:

@@ -37,9 +37,9 @@ class _Resolver:
         """The node, in words of plans."""
         match node:
             case Column():
-                found = self.scope.column(node)
+                column = self.scope.column(node)
                 # Beside most things a column of 32 bits is one of 64: what of it is not, `compared` says.
-                return Cast(_node(found), "DOUBLE", True) if found.type == "FLOAT" else _node(found)
+                return Cast(_node(column), "DOUBLE", True) if column.type == "FLOAT" else _node(column)
             case Constant(Decimal() as number) if type(node) is Constant:
                 return Constant(int(number) if number == number.to_integral_value() else float(number), node.given)
             case Case(branches, otherwise):
@@ -120,30 +120,30 @@ class _Resolver:
         if not any(is_narrow) or not all(map(max, is_narrow, literals)):
             return tuple(map(self.of, parts))
         return tuple(
-            _node(found) if found is not None else self.of(each) for found, each in zip(columns, parts, strict=True)
+            _node(column) if column is not None else self.of(part) for column, part in zip(columns, parts, strict=True)
         )
 
     def member(self, symbol: str, value: Node, members: tuple[Node, ...]) -> Node:
         """Membership: in a list of constants, or equality with one of the others."""
-        own, *rest = self.sides((value, *members))
-        known = [each for each in rest if isinstance(each, Constant) and each.value is not None]
-        listed = [each.value for each in known]
-        noisy = next((each for each in known if isinstance(each, Noisy)), None)
+        operand, *rest = self.sides((value, *members))
+        known = [side for side in rest if isinstance(side, Constant) and side.value is not None]
+        listed = [constant.value for constant in known]
+        noisy = next((constant for constant in known if isinstance(constant, Noisy)), None)
         list_of = Constant(listed) if noisy is None else replace(noisy, value=listed)
-        parts: list[Node] = [Operation("in", (own, list_of))] if listed else []
-        parts += [Constant(None) for each in rest if isinstance(each, Constant) and each.value is None]
-        parts += [Operation("==", (own, each)) for each in rest if not isinstance(each, Constant)]
-        found = parts[0] if len(parts) == 1 else Operation("or", tuple(parts))
-        return found if symbol == "in" else Operation("not", (found,))
+        parts: list[Node] = [Operation("in", (operand, list_of))] if listed else []
+        parts += [Constant(None) for side in rest if isinstance(side, Constant) and side.value is None]
+        parts += [Operation("==", (operand, side)) for side in rest if not isinstance(side, Constant)]
+        membership = parts[0] if len(parts) == 1 else Operation("or", tuple(parts))
+        return membership if symbol == "in" else Operation("not", (membership,))
 
     def distinct(self, one: Node, other: Node, *, same: bool) -> Node:
         """Equality that takes two missing values for equal."""
         left, right = self.sides((one, other))
-        missing = [_missing("isna", each) for each in (left, right)]
-        present = [_missing("notna", each) for each in (left, right)]
+        missing = [_missing("isna", side) for side in (left, right)]
+        present = [_missing("notna", side) for side in (left, right)]
         equal = Operation("and", (*present, Operation("==", (left, right))))
-        found = Operation("or", (equal, Operation("and", tuple(missing))))
-        return found if same else Operation("not", (found,))
+        equality = Operation("or", (equal, Operation("and", tuple(missing))))
+        return equality if same else Operation("not", (equality,))
 
     def interval(self, node: Call | Cast) -> Node:
         """Months, days and microseconds of an interval that is written out."""
@@ -161,6 +161,6 @@ def _missing(symbol: str, node: Node) -> Node:
     return Operation(symbol, (node,))
 
 
-def _node(found: Expression) -> Node:
-    assert found.node is not None, "a column of a source, or of a relation"
-    return found.node
+def _node(expression: Expression) -> Node:
+    assert expression.node is not None, "a column of a source, or of a relation"
+    return expression.node

@@ -30,7 +30,7 @@ class Scope(Protocol):
     def order(self, how: str) -> str:
         """The words after an item of ORDER BY, written out."""
 
-    def windowed(self, found: Expression) -> Expression:
+    def windowed(self, expression: Expression) -> Expression:
         """Column that stands for a window."""
 
     def known(self, node: Node) -> Expression | None:

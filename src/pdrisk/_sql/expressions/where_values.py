@@ -67,14 +67,14 @@ class Limit:
         return tuple(range(max(lows), min(highs) + 1))
 
 
-def limit_of(expression: str, found: Sequence[Limit]) -> Limit | None:
+def limit_of(expression: str, where_limits: Sequence[Limit]) -> Limit | None:
     """Intersection of all limits of an expression."""
-    own = [each for each in found if each.sql == expression]
-    if not own:
+    matching = [limit for limit in where_limits if limit.sql == expression]
+    if not matching:
         return None
-    lists = [each.values for each in own if each.values is not None]
+    lists = [limit.values for limit in matching if limit.values is not None]
     values = tuple(value for value in lists[0] if all(value in other for other in lists)) if lists else None
-    return Limit(expression, values, tuple(end for each in own for end in each.ends))
+    return Limit(expression, values, tuple(end for limit in matching for end in limit.ends))
 
 
 def limits(node: Node, scope: RowScope) -> Iterator[Limit]:
@@ -102,9 +102,11 @@ def _is_outside(node: Node) -> bool:
     return is_given(node) or any(isinstance(part, Noisy) for part in below(node))
 
 
-def _is_written(found: Expression) -> bool:
+def _is_written(expression: Expression) -> bool:
     """Whether an expression is a constant of the text, also where a name stands for it."""
-    return found.constant and not found.given and (found.node is None or not _is_outside(found.node))
+    return (
+        expression.constant and not expression.given and (expression.node is None or not _is_outside(expression.node))
+    )
 
 
 def _either(parts: list[list[Limit]]) -> Iterator[Limit]:
@@ -132,19 +134,19 @@ def _compared(sql: str, symbol: str, value: Scalar, day: Day | None) -> Limit:
     return Limit(sql, (value,), day=day) if symbol == "==" else Limit(sql, None, ((symbol, value),), day)
 
 
-def _day(node: Node, found: Expression, scope: RowScope) -> Day | None:
+def _day(node: Node, expression: Expression, scope: RowScope) -> Day | None:
     """Column of dates or times that an expression is, or whose day decides it."""
-    if found.column is not None and found.kind in (DATE, TIME):
-        return Day(found.column, found.sql, found.type)
+    if expression.column is not None and expression.kind in (DATE, TIME):
+        return Day(expression.column, expression.sql, expression.type)
     return day_of(node, scope)
 
 
 def _parts(node: Operation, scope: RowScope) -> list[Expression]:
     parts = numbers_read(node.parts, scope)
-    found = [text(part, scope) for part in parts]
-    if any(part.kind in (DATE, TIME) for part in found):
-        found = [dated(part, raw) for part, raw in zip(found, parts, strict=True)]
-    return found
+    expressions = [text(part, scope) for part in parts]
+    if any(part.kind in (DATE, TIME) for part in expressions):
+        expressions = [dated(part, raw) for part, raw in zip(expressions, parts, strict=True)]
+    return expressions
 
 
 def _in_days(value: Any) -> Any:

@@ -64,7 +64,7 @@ def aggregated(name: str, arguments: Sequence[Expression], distinct: bool = Fals
             f"list({argument.sql} ORDER BY code) FILTER (WHERE {arguments[0].sql} IS NOT NULL)"
             for argument in arguments
         ]
-        return Expression(f"map({', '.join(f'coalesce({each}, [])' for each in lists)})", MAPS)
+        return Expression(f"map({', '.join(f'coalesce({listed}, [])' for listed in lists)})", MAPS)
     if name not in PLAIN:
         raise ParameterError(f"{name} is not understood over noisy values: write {', '.join(sorted(PLAIN))}.")
     takes = 0 if name == "count_star" or (name == "count" and not arguments) else 1
@@ -105,15 +105,15 @@ def window(
     if name in _OF_PLACES or name in _WITH_PLACE or name in _OF_ROWS:
         if node.function.distinct or kept is not None:
             raise ParameterError(f"DISTINCT and FILTER belong to aggregates, and {name} is none.")
-        found = of_rows(name, arguments)
+        expression = of_rows(name, arguments)
     else:
-        found = aggregated(name, arguments, node.function.distinct)
-    said = [f"PARTITION BY {', '.join(partitions)}"] if partitions else []
+        expression = aggregated(name, arguments, node.function.distinct)
+    clauses = [f"PARTITION BY {', '.join(partitions)}"] if partitions else []
     order = [*order, "code"] if name in _UNTIED else order
-    said += [f"ORDER BY {', '.join(order)}"] if order else []
-    said += [node.frame] if node.frame else []
-    sql = f"{found.sql}{f' FILTER (WHERE {kept})' if kept else ''} OVER ({' '.join(said)})"
-    return replace(found, sql=sql)
+    clauses += [f"ORDER BY {', '.join(order)}"] if order else []
+    clauses += [node.frame] if node.frame else []
+    sql = f"{expression.sql}{f' FILTER (WHERE {kept})' if kept else ''} OVER ({' '.join(clauses)})"
+    return replace(expression, sql=sql)
 
 
 def _check_places(name: str, arguments: Sequence[Expression]) -> None:

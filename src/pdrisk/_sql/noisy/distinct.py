@@ -22,7 +22,7 @@ def with_numbers(select: Select) -> Select:
     an aggregate.
     """
     nodes = [item for item, _ in select.items if not isinstance(item, Star)]
-    rest = [each for each in (select.having, select.qualify, *(one.item for one in select.order)) if each is not None]
+    rest = [node for node in (select.having, select.qualify, *(one.item for one in select.order)) if node is not None]
     if len(nodes) < len(select.items) or any(map(_looks_around, (*nodes, *rest))):
         return select
     if select.distinct and select.groups == () and select.having is None:

@@ -60,10 +60,10 @@ class _Statements:
 
     def columns(self, sql: str) -> list[Any]:
         """Columns of a result as arrays; missing numbers are NaN."""
-        found = self.bench.execute(sql, self.parameters).fetchnumpy()
+        arrays = self.bench.execute(sql, self.parameters).fetchnumpy()
         return [
-            np.ma.filled(each.astype(object), np.nan) if np.ma.is_masked(each) else np.asarray(each)
-            for each in found.values()
+            np.ma.filled(array.astype(object), np.nan) if np.ma.is_masked(array) else np.asarray(array)
+            for array in arrays.values()
         ]
 
 
@@ -85,12 +85,12 @@ def ends_of_items(
     reader, rows = _Statements(bench, parameters), _NoisyRows(np.arange(size), forms)
     noisy = frozenset(name for column in forms for name in (column, f"v{column[1:]}"))
     for layer in layers:
-        rows, found = _through(layer, rows, source, reader, noisy)
+        rows, item_forms = _through(layer, rows, source, reader, noisy)
         source = layer.subquery(source, ())
-        noisy = frozenset(name for _, own in layer.exposed if own.uncut for name in (own.sql, own.uncut))
+        noisy = frozenset(name for _, column in layer.exposed if column.uncut for name in (column.sql, column.uncut))
     ends = {}
     for at in has_ends(layers[-1]):
-        form = found[at]
+        form = item_forms[at]
         ends[at] = _nothing(len(rows.codes)) if form is None else interval(form, 0.95)
     return ends
 
@@ -123,7 +123,7 @@ def _through(
         forms[name] = _gathered(layer.trees[sql], codes, rows, size, {})
     values = dict(zip(known, rest[len(windows) :], strict=True))
     items = [_form_of(value.tree, forms, values, size) for _, value in layer.items]
-    exposed = {own.uncut: form for (_, own), form in zip(layer.exposed, items, strict=True) if own.uncut}
+    exposed = {column.uncut: form for (_, column), form in zip(layer.exposed, items, strict=True) if column.uncut}
     return _NoisyRows(above.astype(np.int64), exposed), items
 
 
@@ -138,20 +138,20 @@ def _aggregated(layer: Layer, rows: _NoisyRows, source: str, reader: _Statements
     known = _known([layer.trees[sql][3] for _, sql in columns], noisy)
     values: dict[str, Any] = {}
     if known:
-        own, *found = reader.columns(f"SELECT code, {', '.join(known)} FROM {source}")
-        order = rows.places(own.astype(np.int64))
-        values = {sql: _in_order(each, order) for sql, each in zip(known, found, strict=True)}
+        row_codes, *arrays = reader.columns(f"SELECT code, {', '.join(known)} FROM {source}")
+        order = rows.places(row_codes.astype(np.int64))
+        values = {sql: _in_order(array, order) for sql, array in zip(known, arrays, strict=True)}
     forms = {
-        name: _gathered(layer.trees[sql], each, rows, len(codes), values)
-        for (name, sql), each in zip(columns, listed, strict=True)
+        name: _gathered(layer.trees[sql], members, rows, len(codes), values)
+        for (name, sql), members in zip(columns, listed, strict=True)
     }
     return _NoisyRows(codes.astype(np.int64), forms)
 
 
 def _in_order(values: Any, places: IntArray) -> FloatArray:
-    found = np.empty(len(values))
-    found[places] = values.astype(np.float64)
-    return found
+    ordered = np.empty(len(values))
+    ordered[places] = values.astype(np.float64)
+    return ordered
 
 
 def _codes_of(sql: str, tree: Any) -> str:
@@ -167,9 +167,9 @@ def _gathered(tree: Any, codes: Any, rows: _NoisyRows, size: int, values: Mappin
     if form is None:
         return None
     if kind == "row":
-        found = codes.astype(np.float64)
-        there = ~np.isnan(found)
-        places = rows.places(np.where(there, found, rows.codes[0] if len(rows.codes) else 0).astype(np.int64))
+        origins = codes.astype(np.float64)
+        there = ~np.isnan(origins)
+        places = rows.places(np.where(there, origins, rows.codes[0] if len(rows.codes) else 0).astype(np.int64))
         one = taken(form, places)
         return None if one is None else computed("+", one, constants(np.where(there, 0.0, np.nan), size))
     if not isinstance(form, Linear):
@@ -191,20 +191,20 @@ def _gathered(tree: Any, codes: Any, rows: _NoisyRows, size: int, values: Mappin
 
 def _known(trees: Sequence[Any], noisy: frozenset[str]) -> list[str]:
     """SQL of all that is computed without uncut numbers, and without noise."""
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
 
     def read(tree: Any) -> None:
         if tree is None or tree[0] in (COLUMN, "number"):
             return
         if tree[0] == "known":
-            found.update({tree[1]: None} if not is_noisy([tree[1]], noisy) else {})
+            texts.update({tree[1]: None} if not is_noisy([tree[1]], noisy) else {})
             return
         read(tree[1])
         read(tree[2])
 
     for tree in trees:
         read(tree)
-    return list(found)
+    return list(texts)
 
 
 def _form_of(tree: Any, forms: Forms, known: Mapping[str, Any], size: int) -> Expression | None:

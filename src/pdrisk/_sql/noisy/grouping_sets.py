@@ -27,17 +27,17 @@ def unfolded(select: Select) -> Select:
     if any(isinstance(item, Star) for item, _ in select.items):
         raise ParameterError("SELECT * beside GROUPING SETS is refused: name the groups and aggregates.")
     groups = [grouped_item(node, select) for node in select.groups]
-    found = _Found([{folded(node), folded(Column(alias))} for node, alias in groups])
+    collected = _Found([{folded(node), folded(Column(alias))} for node, alias in groups])
     aliases = {lowered(alias) for _, alias in select.items if alias}
 
     def above(node: Node) -> Node:
-        return rebuilt(node, lambda part: found.above(part, aliases))
+        return rebuilt(node, lambda part: collected.above(part, aliases))
 
     items = tuple((above(item), alias or heading(item)) for item, alias in select.items if not isinstance(item, Star))
     order = tuple(Order(ordered(one.item, aliases, above), one.how) for one in select.order)
     qualify = None if select.qualify is None else above(select.qualify)
     conditions = [] if select.having is None else [above(select.having)]
-    if not found.aggregates:  # which groups there are
+    if not collected.aggregates:  # which groups there are
         conditions.append(above(OCCURS))
     outer = replace(
         select,
@@ -51,10 +51,10 @@ def unfolded(select: Select) -> Select:
         ctes={},
         sets=None,
     )
-    parts = tuple(_part(select, groups, found, places) for places in select.sets)
+    parts = tuple(_part(select, groups, collected, places) for places in select.sets)
     names = tuple(group_names(node, select) for node in select.groups)
     union = Select(((Star(), ""),), Union(parts, select.sets, names))
-    return replace(outer, source=Subquery(union, "", found.labels(len(groups))))
+    return replace(outer, source=Subquery(union, "", collected.labels(len(groups))))
 
 
 class _Found:
@@ -84,8 +84,8 @@ class _Found:
 
     def place(self, node: Node) -> int | None:
         """Number of the group that a node is."""
-        own = folded(node)
-        return next((at for at, group in enumerate(self.groups) if own in group), None)
+        folded_node = folded(node)
+        return next((at for at, group in enumerate(self.groups) if folded_node in group), None)
 
 
 def _place(call: Call, calls: list[Call]) -> int:
@@ -125,14 +125,14 @@ def ordered(node: Node | None, aliases: set[str], above: Any) -> Node | None:
     return node if node is None or is_alias else above(node)
 
 
-def _part(select: Select, groups: list[tuple[Node, str]], found: _Found, places: tuple[int, ...]) -> Select:
+def _part(select: Select, groups: list[tuple[Node, str]], collected: _Found, places: tuple[int, ...]) -> Select:
     """The SELECT of one grouping."""
     shown = [
         (node if at in places else Constant(None), alias or heading(node)) for at, (node, alias) in enumerate(groups)
     ]
-    bits = [(Constant(_bits(call, found, places)), "") for call in found.groupings]
+    bits = [(Constant(_bits(call, collected, places)), "") for call in collected.groupings]
     return Select(
-        (*shown, *((call, "") for call in found.aggregates), *bits),
+        (*shown, *((call, "") for call in collected.aggregates), *bits),
         select.source,
         where=select.where,
         members=select.members,
@@ -143,11 +143,11 @@ def _part(select: Select, groups: list[tuple[Node, str]], found: _Found, places:
     )
 
 
-def _bits(call: Call, found: _Found, places: Iterable[int]) -> int:
+def _bits(call: Call, collected: _Found, places: Iterable[int]) -> int:
     """Value of GROUPING: one bit for each argument, the last one being 1, set if the part lacks this group."""
     number = 0
     for argument in call.arguments:
-        place = found.place(argument)
+        place = collected.place(argument)
         if place is None:
             raise ParameterError(f"GROUPING takes groups of GROUP BY, and {heading(argument)} is none.")
         number = 2 * number + (place not in places)
@@ -179,12 +179,15 @@ def keys_of_part(keys: object, union: Union, places: tuple[int, ...]) -> object:
     listed = list(keys)  # type: ignore[call-overload] # what it is, the judge says
     if not all(isinstance(key, tuple | list) and len(key) == size for key in listed):
         return listed
-    own = [tuple(key[place] for place in places) for key in listed]
-    return list(dict.fromkeys(key[0] if len(places) == 1 else key for key in own))
+    part_keys = [tuple(key[place] for place in places) for key in listed]
+    return list(dict.fromkeys(key[0] if len(places) == 1 else key for key in part_keys))
 
 
 def with_nulls(query: Query, keys: list[list[Any]]) -> list[list[Any]]:
     """The keys of the groups of a query with margins, a list for each group, and behind them those of the margins."""
     assert query.margins is not None and query.groups is not None and query.groups.keys is not None
     places = query.margins.label_places(query.groups.keys)
-    return [[None if at < 0 else own[at] for at in each.tolist()] for own, each in zip(keys, places, strict=True)]
+    return [
+        [None if at < 0 else labels[at] for at in positions.tolist()]
+        for labels, positions in zip(keys, places, strict=True)
+    ]

@@ -25,7 +25,7 @@ def without_histogram(select: Select) -> Select:
     GROUP BY g, x``: disjoint groups, which cost eps once.
     """
     nodes = [item for item, _ in select.items if not isinstance(item, Star)]
-    others = [each for each in (select.having, select.qualify, *(one.item for one in select.order)) if each is not None]
+    others = [node for node in (select.having, select.qualify, *(one.item for one in select.order)) if node is not None]
     parts = [part for node in (*nodes, *others) for part in below(node)]
     calls = list(dict.fromkeys(part for part in parts if isinstance(part, Call) and part.name == HISTOGRAM))
     if not calls:
@@ -57,7 +57,7 @@ def without_histogram(select: Select) -> Select:
     def above(node: Node) -> Node:
         return rebuilt(node, stands_for)
 
-    conditions = [each for each in (select.where, call.condition) if each is not None]
+    conditions = [condition for condition in (select.where, call.condition) if condition is not None]
     inner = Select(
         (
             *((node, alias or heading(node)) for node, alias in groups),

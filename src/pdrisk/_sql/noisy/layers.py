@@ -243,13 +243,15 @@ def _groups(select: Select, rows: Values) -> list[Expression] | None:
     if not aggregates(select):
         if not select.distinct:
             return None
-        found: list[Expression] = []
+        expressions: list[Expression] = []
         for item, _ in select.items:
             if isinstance(item, Star):
-                found += [value for _, value in starred(item, *rows.starred(item.table), lambda node: text(node, rows))]
+                expressions += [
+                    value for _, value in starred(item, *rows.starred(item.table), lambda node: text(node, rows))
+                ]
             else:
-                found.append(text(item, rows))
-        return _each_once(found)
+                expressions.append(text(item, rows))
+        return _each_once(expressions)
     if select.groups is None:
         nodes = [item for item, _ in select.items if not isinstance(item, Star) and not looks_around(item)]
     else:
@@ -257,8 +259,8 @@ def _groups(select: Select, rows: Values) -> list[Expression] | None:
     return _each_once([text(node, rows) for node in nodes])
 
 
-def _each_once(found: Sequence[Expression]) -> list[Expression]:
-    return list({value.sql: value for value in found if not value.constant}.values())
+def _each_once(expressions: Sequence[Expression]) -> list[Expression]:
+    return list({value.sql: value for value in expressions if not value.constant}.values())
 
 
 class Ordered(Scope, Protocol):
@@ -281,23 +283,25 @@ def tail(select: Select, items: Sequence[Expression], scope: Ordered) -> tuple[s
         raise ParameterError("QUALIFY is about windows: write HAVING for groups.")
     order = []
     scope.ordering = True
-    for each in select.order:
-        how = scope.order(each.how)
-        if each.item is None:
+    for ordering in select.order:
+        how = scope.order(ordering.how)
+        if ordering.item is None:
             order += [f"{value.sql} {how}" for value in items if not value.constant]
-        elif isinstance(each.item, Constant) and type(each.item.value) is int:
-            if not 1 <= each.item.value <= len(items):
-                raise ParameterError(f"ORDER BY {heading(each.item)} means no item of SELECT, which has {len(items)}.")
-            value = items[each.item.value - 1]
+        elif isinstance(ordering.item, Constant) and type(ordering.item.value) is int:
+            if not 1 <= ordering.item.value <= len(items):
+                raise ParameterError(
+                    f"ORDER BY {heading(ordering.item)} means no item of SELECT, which has {len(items)}."
+                )
+            value = items[ordering.item.value - 1]
             order += [] if value.constant else [f"{value.sql} {how}"]
         else:
-            order.append(f"{text(each.item, scope).sql} {how}")
+            order.append(f"{text(ordering.item, scope).sql} {how}")
     scope.ordering = False
-    said = f" ORDER BY {', '.join([*order, 'code'])}"
+    clauses = f" ORDER BY {', '.join([*order, 'code'])}"
     for word, node in (("LIMIT", select.limit), ("OFFSET", select.offset)):
         if node is None:
             continue
         if not isinstance(node, Constant) or type(node.value) is not int or node.value < 0:
             raise ParameterError(f"{word} takes a whole number written out or a parameter.")
-        said += f" {word} {node.value}"
-    return having, qualify, tuple(order), said
+        clauses += f" {word} {node.value}"
+    return having, qualify, tuple(order), clauses

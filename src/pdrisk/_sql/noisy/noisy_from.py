@@ -54,17 +54,17 @@ def leaves(item: From) -> Iterator[From]:
 
 def are_noisy(item: From, ctes: Ctes, is_by_person: IsByPerson, is_public: IsPublic) -> bool:
     """Whether an item of FROM has noisy values and public rows alone."""
-    found = [(leaf, inner_of(leaf, ctes)) for leaf in leaves(item)]
+    sides = [(leaf, inner_of(leaf, ctes)) for leaf in leaves(item)]
     return all(
         gives_noisy(*inner[:2], is_by_person, is_public) if inner else isinstance(leaf, Table) and is_public(leaf)
-        for leaf, inner in found
+        for leaf, inner in sides
     )
 
 
 def aggregates(select: Select) -> bool:
     """Whether a SELECT combines several rows into one."""
     nodes = [item for item, _ in select.items if not isinstance(item, Star)]
-    nodes += [node for node in (select.having, *(each.item for each in select.order)) if node is not None]
+    nodes += [node for node in (select.having, *(ordering.item for ordering in select.order)) if node is not None]
     return select.groups != () or select.having is not None or any(_has_aggregate(node) for node in nodes)
 
 

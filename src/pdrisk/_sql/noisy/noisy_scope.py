@@ -45,9 +45,9 @@ class Values:
         """The words after an item of ORDER BY, written out."""
         return self.settings.order(how)
 
-    def windowed(self, found: Expression) -> Expression:
+    def windowed(self, expression: Expression) -> Expression:
         """A window as a column."""
-        return column_of(found, "w", self.windows)
+        return column_of(expression, "w", self.windows)
 
     def known(self, node: Node) -> Expression | None:
         """A column, a group, an alias or an aggregate of noisy values."""
@@ -61,9 +61,9 @@ class Values:
         if isinstance(node, Call) and node.name in {*AGGREGATED, *AGGREGATES}:
             return self._aggregate(node)
         if self.groups is not None:
-            found = self._group(node)
-            if found is not None or not isinstance(node, Column):
-                return arithmetic(node, self) if found is None else found
+            group = self._group(node)
+            if group is not None or not isinstance(node, Column):
+                return arithmetic(node, self) if group is None else group
             if alias and self.aliases[alias] != node:
                 return self._aliased(alias)
             self._column(node)  # an unknown name is said to be one
@@ -74,8 +74,8 @@ class Values:
 
     def starred(self, table: str) -> tuple[Columns, tuple[str, ...]]:
         """Columns of ``table.*``, or of all, with the names that may stand before them."""
-        found = [side for side in self.sides if table and lowered(table) in map(lowered, side[0])]
-        return (found[0][1], found[0][0]) if len(found) == 1 else (self.columns, self.names)
+        fitting = [side for side in self.sides if table and lowered(table) in map(lowered, side[0])]
+        return (fitting[0][1], fitting[0][0]) if len(fitting) == 1 else (self.columns, self.names)
 
     def named(self, name: str) -> Expression:
         """A column by its name; fails as an unknown one does."""
@@ -85,16 +85,16 @@ class Values:
         if self.sides and len(node.qualifiers) == 1:
             columns, names = self.starred(node.qualifiers[0])
             return replace(self, columns=columns, names=names, sides=())._column(node)
-        name, qualifiers, own = (
+        name, qualifiers, prefixes = (
             lowered(node.name),
             tuple(map(lowered, node.qualifiers)),
             tuple(map(lowered, self.names)),
         )
-        found = [value for label, value in self.columns if lowered(label) == name]
-        if found and (not qualifiers or own[len(own) - len(qualifiers) :] == qualifiers):
-            if len(found) > 1:
+        matches = [value for label, value in self.columns if lowered(label) == name]
+        if matches and (not qualifiers or prefixes[len(prefixes) - len(qualifiers) :] == qualifiers):
+            if len(matches) > 1:
                 raise ParameterError(f"several columns of FROM are named {node.name!r}: give them different names.")
-            return found[0]
+            return matches[0]
         if alias:
             return self._aliased(alias)
         error = unknown_column(node.path, [label for label, _ in self.columns])
@@ -129,24 +129,24 @@ class Values:
         if call.ordered or any(call.names):
             raise ParameterError(f"{call.name} takes one column of noisy values and nothing else.")
         rows = replace(self, groups=None, ordering=False, aggregated={}, windows={})
-        found = aggregated(call.name, [text(argument, rows) for argument in call.arguments], call.distinct)
+        aggregate = aggregated(call.name, [text(argument, rows) for argument in call.arguments], call.distinct)
         if call.condition is not None:
             kept = truth(text(call.condition, rows), "FILTER").condition
-            found = replace(found, sql=f"{found.sql} FILTER (WHERE {kept})")
+            aggregate = replace(aggregate, sql=f"{aggregate.sql} FILTER (WHERE {kept})")
         if rows.windows:
             raise ParameterError(
                 f"{call.name} cannot take a window as its argument: give the window a name in a subquery first."
             )
-        return column_of(found, "h", self.aggregated)
+        return column_of(aggregate, "h", self.aggregated)
 
 
-def column_of(found: Expression, letter: str, columns: Computed) -> Expression:
+def column_of(expression: Expression, letter: str, columns: Computed) -> Expression:
     """Column for an expression that is computed below, once for equal ones."""
-    columns.setdefault(found.sql, found.tree)
-    name = f"{letter}{list(columns).index(found.sql)}"
-    is_sum = found.sql.startswith("sum(")  # of whole numbers, wider ones
-    column = replace(found, sql=f"CAST({name} AS DOUBLE)" if is_sum else name, tree=("column", name))
-    return shown_column(column) if found.uncut else column
+    columns.setdefault(expression.sql, expression.tree)
+    name = f"{letter}{list(columns).index(expression.sql)}"
+    is_sum = expression.sql.startswith("sum(")  # of whole numbers, wider ones
+    column = replace(expression, sql=f"CAST({name} AS DOUBLE)" if is_sum else name, tree=("column", name))
+    return shown_column(column) if expression.uncut else column
 
 
 def looks_around(node: Node) -> bool:

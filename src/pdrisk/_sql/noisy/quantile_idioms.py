@@ -20,21 +20,21 @@ def check_quantiles(nested: Layered, sources: Sources) -> None:
     """Refuse ``MIN(CASE WHEN rank > q * n THEN x END)`` over records that are numbered among all others."""
     if nested.is_put_together:  # of noisy values, whose places depend on nobody
         return
-    selects = [nested.core, *(each.select for each in nested.over)]
-    found = next((case for select in selects for case in map(_chosen, _nodes(select)) if case is not None), None)
-    if found is None:
+    selects = [nested.core, *(outer.select for outer in nested.over)]
+    chosen = next((case for select in selects for case in map(_chosen, _nodes(select)) if case is not None), None)
+    if chosen is None:
         return
-    inner = ((each, ctes) for each, ctes in _reached(nested.core, nested.ctes) if each is not nested.core)
-    if not any(_numbers(each) and not is_free(each, sources, ctes) for each, ctes in inner):
+    inner = ((select, ctes) for select, ctes in _reached(nested.core, nested.ctes) if select is not nested.core)
+    if not any(_numbers(select) and not is_free(select, sources, ctes) for select, ctes in inner):
         return
-    (condition, value), *_ = found.branches
+    (condition, value), *_ = chosen.branches
     shares = [
         float(part.value)
         for part in below(condition)
         if isinstance(part, Constant) and isinstance(part.value, float | Decimal) and 0 < part.value < 1
     ]
     # CASE WHEN rank < q * n THEN 9999 ELSE x END
-    share, x = shares[0] if shares else 0.5, heading(found.otherwise if isinstance(value, Constant) else value)
+    share, x = shares[0] if shares else 0.5, heading(chosen.otherwise if isinstance(value, Constant) else value)
     raise ParameterError(
         "this is a quantile, written with row numbers, which is refused: the number of a record among all others "
         f"depends on everybody. Write QUANTILE_DISC({x}, {share:g}) or QUANTILE_CONT({x}, {share:g}), with bounds for "
@@ -63,9 +63,9 @@ def _numbers(select: Select) -> bool:
 
 def _reached(select: Select, ctes: Ctes) -> Iterator[tuple[Select, Ctes]]:
     """A SELECT and those that its FROM reads, through CTEs too, each with the CTEs that it sees."""
-    for each in within(select):
-        if isinstance(each, Select):
-            yield each, ctes
-        elif isinstance(each, Table) and len(each.path) == 1 and lowered(each.path[0]) in ctes:
-            cte, seen = ctes[lowered(each.path[0])]
+    for part in within(select):
+        if isinstance(part, Select):
+            yield part, ctes
+        elif isinstance(part, Table) and len(part.path) == 1 and lowered(part.path[0]) in ctes:
+            cte, seen = ctes[lowered(part.path[0])]
             yield from _reached(cte.select, seen)

@@ -55,18 +55,18 @@ class Uncut:
                     return None
                 return replace(ranged("/", [above, below]), tree=("/", above.tree, _tree(below)))
             case Operation(symbol, parts) if symbol in ARITHMETIC:
-                own = [text(part, self) for part in parts]
-                found = calculated(node, own)
-                counts = any(part.counts for part in own)
-                counts = counts and all(part.counts or type(part.value) is int for part in own)
-                return replace(found, counts=counts, tree=_computed(symbol, own) or ("known", found.double))
+                operands = [text(part, self) for part in parts]
+                judged = calculated(node, operands)
+                counts = any(part.counts for part in operands)
+                counts = counts and all(part.counts or type(part.value) is int for part in operands)
+                return replace(judged, counts=counts, tree=_computed(symbol, operands) or ("known", judged.double))
             case Cast(operand, to) if not isinstance(operand, Constant) and type_of_cast(to) == "DOUBLE":
-                found = text(operand, self)
-                return replace(as_double(found), tree=found.tree) if found.kind == NUMBER else None
-        found = text(node, self._around)
-        self.reads |= bool(found.uncut)
-        uncut = replace(found, sql=found.uncut, uncut="", wide="") if found.uncut else found
-        return replace(uncut, tree=_tree(found))
+                judged = text(operand, self)
+                return replace(as_double(judged), tree=judged.tree) if judged.kind == NUMBER else None
+        judged = text(node, self._around)
+        self.reads |= bool(judged.uncut)
+        uncut = replace(judged, sql=judged.uncut, uncut="", wide="") if judged.uncut else judged
+        return replace(uncut, tree=_tree(judged))
 
 
 def arithmetic(node: Node, scope: Scope) -> Expression | None:
@@ -74,10 +74,10 @@ def arithmetic(node: Node, scope: Scope) -> Expression | None:
     if not isinstance(node, Operation) or node.symbol not in ARITHMETIC:
         return _replacing_null(node, scope)
     uncut = Uncut(scope)
-    found = text(node, uncut)
+    judged = text(node, uncut)
     if not uncut.reads:  # judged once more, what is nested would be judged 2**depth times
-        return replace(found, tree=None)
-    return shown_column(found) if found.kind == NUMBER else None
+        return replace(judged, tree=None)
+    return shown_column(judged) if judged.kind == NUMBER else None
 
 
 def _replacing_null(node: Node, scope: Scope) -> Expression | None:
@@ -87,24 +87,24 @@ def _replacing_null(node: Node, scope: Scope) -> Expression | None:
     first, second = (text(part, scope) for part in node.parts)
     if not first.uncut or second.uncut or second.kind not in (NUMBER, NOTHING):
         return None
-    found = calculated(node, [first, second])
-    if found.range != first.range:
+    judged = calculated(node, [first, second])
+    if judged.range != first.range:
         return None
     uncut = calculated(node, [replace(first, sql=first.uncut, uncut="", wide=""), second])
-    return shown_column(replace(uncut, range=found.range))
+    return shown_column(replace(uncut, range=judged.range))
 
 
-def _tree(found: Expression) -> Any:
+def _tree(expression: Expression) -> Any:
     """How a number is computed, as nested tuples; None where uncut numbers are not all that it is computed of.
 
     ``("+", left, right)`` and the like; ``("column", name)`` for an uncut number of the layer below, ``("number", x)``
     for a constant, ``("known", sql)`` for what is computed without uncut numbers.
     """
-    if found.uncut:
-        return found.tree
-    if isinstance(found.value, int | float | Decimal) and found.constant:
-        return "number", float(found.value)
-    return "known", found.double
+    if expression.uncut:
+        return expression.tree
+    if isinstance(expression.value, int | float | Decimal) and expression.constant:
+        return "number", float(expression.value)
+    return "known", expression.double
 
 
 def _computed(symbol: str, parts: Sequence[Expression]) -> Any:
@@ -139,4 +139,4 @@ def cut(sql: str, lies: Range) -> str:
 
 def is_noisy(texts: Sequence[str], known: Container[str]) -> bool:
     """Whether SQL reads one of these columns."""
-    return any(found[0] in known for sql in texts for found in NAME.finditer(sql))
+    return any(match[0] in known for sql in texts for match in NAME.finditer(sql))

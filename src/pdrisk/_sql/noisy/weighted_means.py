@@ -55,7 +55,7 @@ def with_weighted_means(select: Select) -> Select:
     NULLIF around sums.
     """
     nodes = [item for item, _ in select.items if not isinstance(item, Star)]
-    nodes += [each for each in (select.having, select.qualify, *(one.item for one in select.order)) if each is not None]
+    nodes += [node for node in (select.having, select.qualify, *(one.item for one in select.order)) if node is not None]
     weighed = [quotient for node in nodes for part in below(node) for quotient in _quotients(part)]
     if not weighed:
         return select

@@ -54,7 +54,7 @@ def _sides(node: Node, relations: Sequence[Relation]) -> set[int]:
     """The relations whose columns an equality compares; none of other conditions."""
     if not isinstance(node, Operation) or node.symbol != "==":
         return set()
-    columns = [each for each in below(node) if isinstance(each, Column)]
+    columns = [part for part in below(node) if isinstance(part, Column)]
     return {at for at, relation in enumerate(relations) if any(_has(relation, column) for column in columns)}
 
 
@@ -64,8 +64,8 @@ def _has(relation: Relation, column: Column) -> bool:
 
 def _in_order(values: Sequence[T], order: Sequence[int], sizes: Sequence[int]) -> list[T]:
     """Values of relations that were joined in this order, in the order in which they are written."""
-    found, begin = {}, 0
+    slices, begin = {}, 0
     for at in order:
-        found[at] = values[begin : begin + sizes[at]]
+        slices[at] = values[begin : begin + sizes[at]]
         begin += sizes[at]
-    return [value for at in sorted(found) for value in found[at]]
+    return [value for at in sorted(slices) for value in slices[at]]

@@ -24,7 +24,7 @@ def computed_keys(
     given: Collection[int],
     source: Source,
     keys: Callable[[Grouping], Sequence[Any] | None],
-    found: Sequence[Limit],
+    where_limits: Sequence[Limit],
 ) -> list[PublicKeys]:
     """Keys of groups that share columns, all of whose keys are declared, passed, or written in WHERE.
 
@@ -34,7 +34,7 @@ def computed_keys(
     ``nodes``: what they are, over the columns of the source.
     ``given``: places of those that have keys already.
     ``keys``: gives the keys of a column, as they are declared or passed; None without any.
-    ``found``: what WHERE says of expressions.
+    ``where_limits``: what WHERE says of expressions.
     """
     tables = []
     for places, names in _sharing(nodes):
@@ -44,8 +44,8 @@ def computed_keys(
             continue
         columns = [typed_key(column_of(name, sql_type, source), sql_type, (name,))
                    for name in names for sql_type in [source.columns[name]]]  # fmt: skip
-        known = [column.public(keys(column), limit_of(column.sql, found)) for column in columns]
-        lists = [each for each in known if each is not None]
+        known = [column.public(keys(column), limit_of(column.sql, where_limits)) for column in columns]
+        lists = [column_keys for column_keys in known if column_keys is not None]
         if lists and len(lists) == len(columns):
             rows = _rows([groups[at].sql for at in places], columns, lists)
             if rows is not None and 0 < len(rows) <= MOST:
@@ -72,25 +72,25 @@ def _rows(
     """Different values of the expressions for the keys of the columns; None if these are too many, or DuckDB fails."""
     import duckdb
 
-    combined = itertools.product(*(dict.fromkeys([*each, None]) for each in lists))
+    combined = itertools.product(*(dict.fromkeys([*column_keys, None]) for column_keys in lists))
     keys = list(itertools.islice(combined, MOST_COMBINATIONS + 1))
     if len(keys) > MOST_COMBINATIONS:
         return None
-    names = ", ".join(f"g{at} AS {quoted(each.names[0])}" for at, each in enumerate(columns))
+    names = ", ".join(f"g{at} AS {quoted(column.names[0])}" for at, column in enumerate(columns))
     relation = f"(SELECT {names}, code FROM {key_relation(columns)})"
     bench = workspace.bench()
     try:
         values = bench.execute(
             f"SELECT {', '.join(expressions)} FROM {relation} ORDER BY code",
-            [list(each) for each in zip(*keys, strict=True)],
+            [list(column_keys) for column_keys in zip(*keys, strict=True)],
         ).fetchall()
     except duckdb.Error:  # which may quote a key
         return None
     finally:
         bench.close()
     values = [tuple(None if key != key else key for key in row) for row in values]  # NaN is missing
-    listed = [set(each) for each in lists]
+    listed = [set(column_keys) for column_keys in lists]
     return list(dict.fromkeys(
         row for row, of in zip(values, keys, strict=True)
-        if None not in row or all(key in own for key, own in zip(of, listed, strict=True))
+        if None not in row or all(key in allowed for key, allowed in zip(of, listed, strict=True))
     ))  # fmt: skip

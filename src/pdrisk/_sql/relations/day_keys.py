@@ -21,13 +21,15 @@ NO_TIME, LONGEST_UNIT = datetime.timedelta(0), datetime.timedelta(days=366)
 SHORTEST = datetime.timedelta(microseconds=1)
 
 
-def within_bounds(sql: str, day: Day, found: Sequence[Limit], lies: Range, scope: Scope) -> tuple[Any, ...] | None:
+def within_bounds(
+    sql: str, day: Day, where_limits: Sequence[Limit], lies: Range, scope: Scope
+) -> tuple[Any, ...] | None:
     """Values of an expression on the days that a WHERE and the range of the column allow, and on none.
 
     None if an end is open.
     """
-    values = on_days(sql, day, [*found, *bounds_of_day(day, lies)], scope)
-    if values is None or any(limit.day == day for limit in found):  # which a missing day does not fulfil
+    values = on_days(sql, day, [*where_limits, *bounds_of_day(day, lies)], scope)
+    if values is None or any(limit.day == day for limit in where_limits):  # which a missing day does not fulfil
         return values
     missing = f"SELECT CAST(NULL AS {day.type}) AS {quoted(day.column)}"
     bench = workspace.bench()
@@ -38,20 +40,20 @@ def within_bounds(sql: str, day: Day, found: Sequence[Limit], lies: Range, scope
     return values if other is None or other in values else (*values, other)
 
 
-def on_days(sql: str, day: Day, found: Sequence[Limit], scope: Scope) -> tuple[Any, ...] | None:
+def on_days(sql: str, day: Day, where_limits: Sequence[Limit], scope: Scope) -> tuple[Any, ...] | None:
     """Values of an expression on the days that a WHERE allows, in order; None if an end is open.
 
     ``sql``: the expression.
     ``day``: what decides it.
-    ``found``: what WHERE says of expressions.
+    ``where_limits``: what WHERE says of expressions.
     ``scope``: that of WHERE.
     """
-    own = [limit for limit in found if limit.day == day]
-    first, last = _ends(day, own, scope)
+    day_limits = [limit for limit in where_limits if limit.day == day]
+    first, last = _ends(day, day_limits, scope)
     if first is None or last is None or (size := (last - first).days + 1) > MOST_DAYS:
         return None
     # Of times the ends have cut off what is before and after; the first day may begin before them.
-    others = [limit for limit in own if limit.sql != day.sql or day.type == "DATE"]
+    others = [limit for limit in day_limits if limit.sql != day.sql or day.type == "DATE"]
     moved = f'system.main."+"({written_constant(first)}, CAST(number AS INTEGER))'
     numbers = f"system.main.range({max(size, 0)}) AS days(number)"
     days = f"SELECT CAST({moved} AS {day.type}) AS {quoted(day.column)} FROM {numbers}"
@@ -60,7 +62,9 @@ def on_days(sql: str, day: Day, found: Sequence[Limit], scope: Scope) -> tuple[A
         rows = bench.execute(f"SELECT {', '.join([sql, *(limit.sql for limit in others)])} FROM ({days})").fetchall()
     finally:
         bench.close()
-    kept = [value for value, *said in rows if all(map(Limit.admits, others, said)) and value is not None]
+    kept = [
+        value for value, *other_values in rows if all(map(Limit.admits, others, other_values)) and value is not None
+    ]
     values = tuple(dict.fromkeys(kept))
     return values if len(values) <= MOST else None
 
@@ -74,7 +78,7 @@ def bounds_of_day(day: Day, lies: Range) -> list[Limit]:
     return [Limit(day.sql, None, ((">=", moment(lo, times=is_time)), ("<=", moment(hi, times=is_time))), day)]
 
 
-def _ends(day: Day, own: Sequence[Limit], scope: Scope) -> tuple[datetime.date | None, datetime.date | None]:
+def _ends(day: Day, day_limits: Sequence[Limit], scope: Scope) -> tuple[datetime.date | None, datetime.date | None]:
     """First and last possible day, give or take the unit that times are cut to."""
     column = Expression(day.sql, kind_of_type(day.type), day.type)
     years = {function("date_part", [constant(unit), column]).sql for unit in ("year", "YEAR")}
@@ -83,7 +87,7 @@ def _ends(day: Day, own: Sequence[Limit], scope: Scope) -> tuple[datetime.date |
     cut.add(cast(column, "DATE", scope, forgiving=True).sql)
     first: list[datetime.date] = []
     last: list[datetime.date] = []
-    for limit in own:
+    for limit in day_limits:
         if limit.sql in years:
             numbers = [value for value in limit.listed or () if type(value) is int and 1 <= value <= datetime.MAXYEAR]
             if numbers:

@@ -32,7 +32,7 @@ SOMETHING: Final = {
 def is_answered_first(select: Select) -> bool:
     """Whether a SELECT has other rows than those of its FROM and WHERE."""
     cut = (select.sets, select.having, select.qualify, select.limit, select.offset)
-    if aggregates_rows(select) or has_windows(select) or any(each is not None for each in cut):
+    if aggregates_rows(select) or has_windows(select) or any(clause is not None for clause in cut):
         return True
     if isinstance(select.source, Union):
         return any(map(is_answered_first, select.source.parts))

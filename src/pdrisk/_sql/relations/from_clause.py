@@ -69,13 +69,13 @@ def public_table(table: Table, sources: Sources) -> Relation | None:
     if not sources.public:
         return None
     try:
-        found = _relation(table, sources, {}, None, 0, ())
+        relation = _relation(table, sources, {}, None, 0, ())
     except ParameterError:  # which comes again where it is read
         return None
-    if not found.source.public or found.owners is not None:
+    if not relation.source.public or relation.owners is not None:
         return None
-    sources.owners(found.source)  # refuses tables that declare people
-    return found
+    sources.owners(relation.source)  # refuses tables that declare people
+    return relation
 
 
 def listed_in(select: Select, sources: Sources) -> list[Node] | None:
@@ -94,8 +94,8 @@ def listed_in(select: Select, sources: Sources) -> list[Node] | None:
 
 def _called(select: Select) -> set[str]:
     """Names that stand for tables in a SELECT."""
-    found = [each for each in within(select) if isinstance(each, Table | Subquery)]
-    return {lowered(each.alias or (each.path[-1] if isinstance(each, Table) else "")) for each in found}
+    tables = [part for part in within(select) if isinstance(part, Table | Subquery)]
+    return {lowered(table.alias or (table.path[-1] if isinstance(table, Table) else "")) for table in tables}
 
 
 def is_by_person(select: Select, sources: Sources, ctes: Ctes) -> bool:
@@ -133,8 +133,8 @@ def _once(sources: Sources, key: tuple[Any, ...], read: object, judge: Callable[
     key = (sources.several, *key)  # which decides where frames are read
     if key not in sources.relations:
         sources.relations[key] = read, judge()
-    found: Relation = sources.relations[key][1]
-    return found
+    relation: Relation = sources.relations[key][1]
+    return relation
 
 
 def _ctes_read(select: Select, ctes: Ctes, met: set[int]) -> Iterator[Cte]:
@@ -166,7 +166,7 @@ def _kept(
         return member_condition(relation, operand, inner, sources, negated=member.negated)
     plain = all(isinstance(item, Star | Column | Constant) for item, _ in select.items)
     cut = (select.qualify, select.limit, select.offset)
-    if not plain or aggregates_rows(select) or any(each is not None for each in cut):
+    if not plain or aggregates_rows(select) or any(clause is not None for clause in cut):
         raise ParameterError(
             "EXISTS asks for rows of FROM and WHERE alone: write SELECT 1, and leave out aggregates, GROUP BY, "
             "DISTINCT, QUALIFY and LIMIT."
@@ -216,14 +216,14 @@ def _relation(
             raise ParameterError(f"{NO_FROM}.")
 
 
-def _turned_back(found: Relation, sides: Sequence[Relation], using: Sequence[str]) -> Relation:
+def _turned_back(turned: Relation, sides: Sequence[Relation], using: Sequence[str]) -> Relation:
     """A LEFT JOIN of the second table with the first as a RIGHT JOIN: with the columns of the first one first."""
     left, right = sides
     common = set(map(lowered, using))
-    second, rest = found.columns[: len(right.columns)], iter(found.columns[len(right.columns) :])
+    second, rest = turned.columns[: len(right.columns)], iter(turned.columns[len(right.columns) :])
     shared = {lowered(label): (label, value) for label, value in second if lowered(label) in common}
     first = [shared[lowered(label)] if lowered(label) in common else next(rest) for label, _ in left.columns]
-    return replace(found, columns=(*first, *(each for each in second if lowered(each[0]) not in common)))
+    return replace(turned, columns=(*first, *(column for column in second if lowered(column[0]) not in common)))
 
 
 def _stored(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:
@@ -234,15 +234,17 @@ def _stored(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, 
 
 
 def _declared(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:
-    found = _found(path, sources, home, depth)
+    relation = _found(path, sources, home, depth)
     if home is None and len(path) == 1:
-        said = sources.declared.get(lowered(path[0]))
-        found = found if said is None else replace(found, source=replace(found.source, declared=said))
+        declared = sources.declared.get(lowered(path[0]))
+        relation = (
+            relation if declared is None else replace(relation, source=replace(relation.source, declared=declared))
+        )
         if sources.tables is not None:
-            found = _renamed(replace(found, source=replace(found.source, asked_as=path[0])), path, ())
+            relation = _renamed(replace(relation, source=replace(relation.source, asked_as=path[0])), path, ())
     if home is not None and sources.tables is not None:  # inside a view, where a Dataset's names mean nothing
-        return found
-    return linked(found, path[-1], sources, lambda other: _stored(other, sources, None, depth + 1))
+        return relation
+    return linked(relation, path[-1], sources, lambda other: _stored(other, sources, None, depth + 1))
 
 
 def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, depth: int) -> Relation:
@@ -274,14 +276,14 @@ def _found(path: tuple[str, ...], sources: Sources, home: CatalogEntry | None, d
     select = parsed(body)
     sources.check(select)
     inner = _rowwise(select, sources, {}, entry, depth)
-    found = _renamed(inner, names, tuple(sources.columns_of(entry)))
-    for label, value in found.columns if found.source.folded else ():
-        if found.source.declared.speak_of(lowered(label)) and lowered(value.column or "") != lowered(label):
+    view = _renamed(inner, names, tuple(sources.columns_of(entry)))
+    for label, value in view.columns if view.source.folded else ():
+        if view.source.declared.speak_of(lowered(label)) and lowered(value.column or "") != lowered(label):
             raise ParameterError(
                 f"schema= names {label!r}, which the view {entry.name} makes of something else: a schema is that "
                 "of the table behind a view. Ask the table, or give the column another name in the view."
             )
-    return found
+    return view
 
 
 def _whole(source: Source, sources: Sources) -> Relation:
@@ -308,14 +310,14 @@ def _rowwise(select: Select, sources: Sources, ctes: Ctes, home: CatalogEntry | 
         return written_into(shown, rows, sources)
     of_people = sources.owner_of is not None and aggregates_rows(select)
     has_numbers = sources.owner_of is not None and not of_people and has_windows(select)
-    for said, what in (
+    for is_written, what in (
         ((select.groups != () or select.sets is not None) and not of_people, "GROUP BY"),
         (select.having is not None and not of_people, "HAVING"),
         (select.distinct and not of_people, "DISTINCT"),
         (select.qualify is not None and not has_numbers, "QUALIFY or DISTINCT ON"),
         (select.limit is not None or select.offset is not None, "LIMIT"),
     ):
-        if said:
+        if is_written:
             raise ParameterError(
                 f"{what} in a subquery, CTE or view makes its records depend on each other, so that a person's share "
                 "of the answer is unknown: only row-wise subqueries (columns and WHERE) can be asked. A table made "
@@ -347,7 +349,7 @@ def is_free(item: Select | From, sources: Sources, ctes: Ctes) -> bool:
     match item:
         case Select(source=source, members=members):
             seen = seen_by(item, ctes)
-            return all(is_free(each, sources, seen) for each in (source, *(member.select for member in members)))
+            return all(is_free(part, sources, seen) for part in (source, *(member.select for member in members)))
         case Table((name,)) if lowered(name) in ctes:
             cte, outer = ctes[lowered(name)]
             return is_free(cte.select, sources, outer)

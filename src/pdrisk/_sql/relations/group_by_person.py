@@ -81,8 +81,8 @@ def positional(node: Node, select: Select) -> Node:
 def by_person(select: Select, relation: Relation, owners: Owners) -> bool:
     """Whether the groups of a SELECT belong to single people: all id columns are among them, or a link to people."""
     rows = Rows(relation, aliases_of(select))
-    found = [value.column for _, value in _groups(select, relation, rows) if value.column is not None]
-    return select.sets is None and owners.are_told_by(found)
+    columns = [value.column for _, value in _groups(select, relation, rows) if value.column is not None]
+    return select.sets is None and owners.are_told_by(columns)
 
 
 def _groups(select: Select, relation: Relation, rows: Rows) -> list[tuple[str, Expression]]:
@@ -95,13 +95,13 @@ def _groups(select: Select, relation: Relation, rows: Rows) -> list[tuple[str, E
             if select.groups is None or select.distinct
             else []
         )
-    found: list[tuple[str, Expression]] = []
+    groups: list[tuple[str, Expression]] = []
     for node in nodes:
         if isinstance(node, Star):
-            found += starred(node, *relation.starred(node.table), lambda each: named(each, rows))
+            groups += starred(node, *relation.starred(node.table), lambda replacement: named(replacement, rows))
         else:
-            found.append((node.name if isinstance(node, Column) else heading(node), named(node, rows)))
-    return list({value.sql: (label, value) for label, value in found if not value.constant}.values())
+            groups.append((node.name if isinstance(node, Column) else heading(node), named(node, rows)))
+    return list({value.sql: (label, value) for label, value in groups if not value.constant}.values())
 
 
 def grouped_by_person(select: Select, relation: Relation, sources: Sources) -> Relation:
@@ -168,8 +168,8 @@ class _Grouped:
         if value.column in self.base.owners.key:
             sql_type = source.columns[str(value.column)]
         else:
-            (found,) = types(source.columns, [value], value.given)
-            sql_type = typed_key(value, found, (label,), "GROUP BY of a subquery:").type
+            (column_type,) = types(source.columns, [value], value.given)
+            sql_type = typed_key(value, column_type, (label,), "GROUP BY of a subquery:").type
         self.by[value.sql] = name
         assert value.node is not None, "groups are named"
         self.nodes.append((name, value.node))
@@ -182,8 +182,10 @@ class _Grouped:
         items: list[tuple[str, Node]] = []
         for item, alias in self.select.items:
             if isinstance(item, Star):
-                found = starred(item, *base.starred(item.table), lambda each: named(each, self.rows))
-                items += [(label, self._group(value.sql, label)) for label, value in found]
+                star_columns = starred(
+                    item, *base.starred(item.table), lambda replacement: named(replacement, self.rows)
+                )
+                items += [(label, self._group(value.sql, label)) for label, value in star_columns]
             else:
                 label = alias or (item.name if isinstance(item, Column) else heading(item))
                 items.append((label, self.rewritten(item)))
@@ -205,7 +207,7 @@ class _Grouped:
             new = column_of(name, self.columns[name], source)
             columns.append((name, replace(new, shown=value.shown, given=value.given, range=value.range)))
         place = {column: name for name, column in by.items()}
-        key = tuple(place[each] for each in owners.key)
+        key = tuple(place[column] for column in owners.key)
         extra = tuple(name for name in self.by.values() if name not in key)
         if extra:
             links = (
@@ -242,7 +244,7 @@ class _Grouped:
             names = {item: alias for item, alias in self.select.items if not isinstance(item, Star)}
             hint = quantile_of(node, names)
             raise ParameterError(f"window functions (OVER) beside GROUP BY in a subquery are refused.{hint}")
-        return mapped(node, lambda each: self.rewritten(each, seen))
+        return mapped(node, lambda part: self.rewritten(part, seen))
 
     def _group(self, sql: str, label: str) -> Node:
         if sql not in self.by:

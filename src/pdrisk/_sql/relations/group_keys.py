@@ -98,7 +98,7 @@ def keys_given(
     keys: object,
     declared: Callable[[Grouping], Sequence[Any] | None],
     categories: Categories,
-    found: Sequence[Limit] = (),
+    where_limits: Sequence[Limit] = (),
     *,
     public: Callable[[Sequence[Grouping], Collection[int]], Sequence[PublicKeys]] = lambda *_: (),
     counted: str = "",
@@ -109,7 +109,7 @@ def keys_given(
     ``keys``: as the caller passed them.
     ``declared``: what was declared for a group, or None.
     ``categories``: the categories of its column, or None.
-    ``found``: what WHERE says of expressions.
+    ``where_limits``: what WHERE says of expressions.
     ``public``: Keys of groups that public tables list: for each table the places of its groups, and its rows. Not
         of a table with one group alone whose place is given, since that has keys.
     ``counted``: name of the group that stands for the argument of a HISTOGRAM, if there is one.
@@ -129,16 +129,16 @@ def keys_given(
         return _checked(groups, dict.fromkeys((group.names[0] for group in groups), keys), categories), source
     if keys is not None and not isinstance(keys, Mapping):
         return _checked(groups, keys, categories), source
-    lists = _within_where(groups, keys if isinstance(keys, Mapping) else {}, categories, found)
+    lists = _within_where(groups, keys if isinstance(keys, Mapping) else {}, categories, where_limits)
     tables = [
         _within(table, groups, lists)
-        for table in public(groups, frozenset(at for at, own in enumerate(lists) if own is not None))
+        for table in public(groups, frozenset(at for at, given_keys in enumerate(lists) if given_keys is not None))
     ]
     in_tables = {at for places, _ in tables for at in places}
     left = [at for at in range(len(groups)) if at not in in_tables]
     for at in left:
         if lists[at] is None:
-            lists[at] = groups[at].public(declared(groups[at]), limit_of(groups[at].sql, found))
+            lists[at] = groups[at].public(declared(groups[at]), limit_of(groups[at].sql, where_limits))
     if missing := [groups[at].names[0] for at in left if lists[at] is None]:
         raise undeclared_keys(
             _written(missing, counted),
@@ -146,19 +146,19 @@ def keys_given(
             "schema= (isin) or df.dprisk.declare(keys=...)",
             "".join(did_you_mean(name, passed, f"{{!r}} in keys= to be {name!r}") for name in missing),
         )
-    own = {at: lists[at] for at in left}
-    listed: object = _beside(groups, own, tables) if tables else own
+    remaining = {at: lists[at] for at in left}
+    listed: object = _beside(groups, remaining, tables) if tables else remaining
     return _checked(groups, listed, categories, by_place=True), "declared" if keys is None else source
 
 
 def _within_where(
-    groups: Sequence[Grouping], given: Mapping[Any, object], categories: Categories, found: Sequence[Limit]
+    groups: Sequence[Grouping], given: Mapping[Any, object], categories: Categories, where_limits: Sequence[Limit]
 ) -> list[Sequence[Any] | None]:
     """A caller's list for each group, without the keys that WHERE rules out; None where there is none.
 
     A list that another group has serves a column of the same name, too, as those of a table joined with itself.
     """
-    known = {name.lower(): own for name, own in given.items() if isinstance(name, str)}
+    known = {name.lower(): key_list for name, key_list in given.items() if isinstance(name, str)}
     used, lists = dict[str, Grouping](), list[Sequence[Any] | None]()
     for group in groups:
         names = [name.lower() for name in group.names if name.lower() in known]
@@ -168,10 +168,10 @@ def _within_where(
             lists.append(None)
             continue
         used[name] = group
-        own = _by_name([group], {name: known[name]}, categories)
-        assert own is not None
-        listed = [key for (key,) in _checked([group], own[0], categories)]
-        lists.append(group.public(listed, limit_of(group.sql, found)))
+        named_lists = _by_name([group], {name: known[name]}, categories)
+        assert named_lists is not None
+        listed = [key for (key,) in _checked([group], named_lists[0], categories)]
+        lists.append(group.public(listed, limit_of(group.sql, where_limits)))
     return lists
 
 
@@ -179,10 +179,10 @@ def _within(table: PublicKeys, groups: Sequence[Grouping], lists: Sequence[Seque
     """Those rows of a public table whose columns are in the caller's lists."""
     places, rows = table
     for at, place in enumerate(places):
-        own = lists[place]
-        if own is None:
+        listed = lists[place]
+        if listed is None:
             continue
-        group, kept = groups[place], set(own)
+        group, kept = groups[place], set(listed)
         values = _typed([row[at] for row in rows], group)
         rows = [row for row, value in zip(rows, values, strict=True) if value in kept]
         if not rows:
@@ -194,15 +194,15 @@ def _within(table: PublicKeys, groups: Sequence[Grouping], lists: Sequence[Seque
 
 
 def _beside(
-    groups: Sequence[Grouping], own: Mapping[int, Sequence[Any] | None], tables: Sequence[PublicKeys]
+    groups: Sequence[Grouping], remaining: Mapping[int, Sequence[Any] | None], tables: Sequence[PublicKeys]
 ) -> Iterator[Any]:
     """Keys of all groups: the rows of each public table as they stand there, with all combinations of the rest."""
-    alone = [((at,), [(key,) for key in listed or ()]) for at, listed in own.items()]
+    alone = [((at,), [(key,) for key in listed or ()]) for at, listed in remaining.items()]
     parts = sorted([*tables, *alone], key=lambda part: part[0])
     order = [at for places, _ in parts for at in places]
     for rows in itertools.product(*(rows for _, rows in parts)):
-        found = dict(zip(order, itertools.chain.from_iterable(rows), strict=True))
-        yield found[0] if len(groups) == 1 else tuple(found[at] for at in range(len(groups)))
+        combined = dict(zip(order, itertools.chain.from_iterable(rows), strict=True))
+        yield combined[0] if len(groups) == 1 else tuple(combined[at] for at in range(len(groups)))
 
 
 def _written(missing: Sequence[str], counted: str) -> str:
@@ -232,20 +232,20 @@ def _by_name(groups: Sequence[Grouping], given: Mapping[Any, object], categories
         name = next((name.lower() for name in group.names if name.lower() in left), None)
         if name is None:
             return None
-        own = left.pop(name)
-        lists.append(_categories(group, categories) if are_categories(own) else own)
+        keys = left.pop(name)
+        lists.append(_categories(group, categories) if are_categories(keys) else keys)
     return lists
 
 
 def _categories(group: Grouping, categories: Categories) -> Sequence[Any]:
     """Keys for the word "categories"."""
-    found = categories(group)
-    if found is None:
+    keys = categories(group)
+    if keys is None:
         raise ColumnTypeError(
             f'keys="categories" takes those of a categorical column of one pandas frame, and {group.names[0]} is none: '
             "list its keys."
         )
-    return found
+    return keys
 
 
 def _typed(keys: Sequence[Any], group: Grouping) -> Sequence[Any]:

@@ -48,19 +48,19 @@ def joined_owners(left: Relation, right: Relation, on: JoinedOn, how: str) -> Ow
     if theirs.is_public:
         if ours.is_public or kept:
             return ours
-        found = _times(left, right, [other for _, other in on.equal])
+        owners = _times(left, right, [other for _, other in on.equal])
     elif ours.is_public:
         if kept:
             raise ParameterError(
                 f"{word_of(how)} keeps the rows of {left.source.name}, which is public, by whether somebody is in "
                 f"{right.source.name}: write the table of people first."
             )
-        found = _times(right, left, [own for own, _ in on.equal])
+        owners = _times(right, left, [first for first, _ in on.equal])
     elif ours.of_rows or theirs.of_rows:
         raise nobody_named()
     elif on.parts != frozenset(range(len(ours.key))):
-        sides = zip(*(_keys_shown(each) for each in (left, right)), strict=True)
-        equal = " AND ".join(f"{own} = {other}" for own, other in sides)
+        sides = zip(*(_keys_shown(side) for side in (left, right)), strict=True)
+        equal = " AND ".join(f"{first} = {other}" for first, other in sides)
         linked = any(link.is_link for link in (*ours.links, *theirs.links))
         advice = " Tables with links= are joined on the columns of a link, one step after the other." if linked else ""
         raise ParameterError(
@@ -72,16 +72,16 @@ def joined_owners(left: Relation, right: Relation, on: JoinedOn, how: str) -> Ow
     elif kept:
         return ours
     else:
-        found = _multiplied(ours, theirs, on, is_optional=optional)
+        owners = _multiplied(ours, theirs, on, is_optional=optional)
         if not optional or not on.conditions:  # else of one person's rows some may have found others
-            found = replace(found, constant=found.constant | theirs.constant)
-    return found
+            owners = replace(owners, constant=owners.constant | theirs.constant)
+    return owners
 
 
 def _keys_shown(relation: Relation) -> list[str]:
     """Columns that say who a person is, as the query can name them."""
     name = relation.names[-1] if relation.names else relation.source.name
-    return [f"{name}.{relation.source.called.get(each, each)}" for each in owners_key(relation)]
+    return [f"{name}.{relation.source.called.get(column, column)}" for column in owners_key(relation)]
 
 
 def _times(people: Relation, public: Relation, equal: Sequence[Expression]) -> Owners:
@@ -95,19 +95,19 @@ def _times(people: Relation, public: Relation, equal: Sequence[Expression]) -> O
             f"{people.source.name} would count up to {factor:,} times: pass person=, the column that says who a person "
             "is, or join a table with one row for each value."
         )
-    said = () if factor is None else (f"up to {factor:,} of {public.source.name}",)
-    return owners.times(factor, said).with_constant(public.source.columns)
+    factors = () if factor is None else (f"up to {factor:,} of {public.source.name}",)
+    return owners.times(factor, factors).with_constant(public.source.columns)
 
 
 def _multiplied(ours: Owners, theirs: Owners, on: JoinedOn, *, is_optional: bool) -> Owners:
     """Owners of a join on the person: of each one's rows all pairs, or one for each row that links to the other."""
     if on.once == "left":
-        found, others = ours.times(1), theirs.times(None)
+        owners, others = ours.times(1), theirs.times(None)
     elif on.once == "right" and not is_optional:
-        found, others = replace(theirs.times(1), key=ours.key, constant=ours.constant), ours.times(None)
+        owners, others = replace(theirs.times(1), key=ours.key, constant=ours.constant), ours.times(None)
     else:
-        found = ours.times(theirs.most, theirs.factors, is_proven=theirs.is_proven)
+        owners = ours.times(theirs.most, theirs.factors, is_proven=theirs.is_proven)
         others = theirs.times(None)
         if ours.most == 1 and theirs.extra:
-            found = replace(found, extra=theirs.extra)
-    return replace(found, links=(*found.links, *others.links))
+            owners = replace(owners, extra=theirs.extra)
+    return replace(owners, links=(*owners.links, *others.links))

@@ -47,7 +47,7 @@ def joined(item: Join, left: Relation, right: Relation, sources: Sources, around
     ``around``: the conditions of the WHERE around, which decide what CROSS JOIN and a comma join.
     """
     taken: set[str] = set()
-    left, right = (written_out(each, sources, taken) for each in (left, right))
+    left, right = (written_out(side, sources, taken) for side in (left, right))
     merged = read_together(left.source, right.source, sources, "JOIN" if item.how == "CROSS" else word_of(item.how))
     pair = Relation(merged, (*left.columns, *right.columns), (), members=(*_members(left), *_members(right)))
     nodes = list(around) if item.how == "CROSS" else implied(item.condition)
@@ -59,17 +59,17 @@ def joined(item: Join, left: Relation, right: Relation, sources: Sources, around
         return made
     columns = [column for column in right.columns if lowered(column[0]) not in map(lowered, item.using)]
     kept = on.conditions if item.how == "INNER" else ()  # ON is a WHERE then, and says what one does
-    found = replace(made, columns=(*left.columns, *columns), members=pair.members, names=(), where=kept)
-    assert found.owners is not None
+    relation = replace(made, columns=(*left.columns, *columns), members=pair.members, names=(), where=kept)
+    assert relation.owners is not None
     if item.how == "LEFT" or right.owners == PUBLIC or left.owners == PUBLIC:
-        return found
-    return _with_one_key(found, left, right)
+        return relation
+    return _with_one_key(relation, left, right)
 
 
 def kept_by(left: Relation, right: Relation, sources: Sources, *, negated: bool, nodes: Sequence[Node]) -> Relation:
     """Rows of a relation for which a subquery has a row, or none; ``nodes`` are its conditions."""
     taken: set[str] = set()
-    left, right = (written_out(each, sources, taken) for each in (left, right))
+    left, right = (written_out(side, sources, taken) for side in (left, right))
     how = "ANTI" if negated else "SEMI"
     merged = read_together(left.source, right.source, sources, word_of(how))
     pair = Relation(merged, (*left.columns, *right.columns), ())
@@ -85,16 +85,16 @@ def member_condition(
         raise ParameterError(f"IN compares with one column, but the subquery has {len(right.columns)}.")
     left = replace(left, columns=(*left.columns, ("operand", operand)))
     taken: set[str] = set()
-    left, right = (written_out(each, sources, taken) for each in (left, right))
-    *columns, (_, own) = left.columns
+    left, right = (written_out(side, sources, taken) for side in (left, right))
+    *columns, (_, compared) = left.columns
     left = replace(left, columns=tuple(columns))
     how = "ANTI" if negated else "SEMI"
     merged = read_together(left.source, right.source, sources, word_of(how))
-    on = _equal([(own, right.columns[0][1])], merged, left, right)
+    on = _equal([(compared, right.columns[0][1])], merged, left, right)
     made = _related(left, right, on, how, merged)
     if negated:  # of a NULL nobody knows whether it is in it
-        assert own.node is not None, "a column that was written out"
-        known = Condition(f"({own.shown} IS NOT NULL)", False, Operation("notna", (own.node,)))
+        assert compared.node is not None, "a column that was written out"
+        known = Condition(f"({compared.shown} IS NOT NULL)", False, Operation("notna", (compared.node,)))
         made = replace(made, where=(known,))
     return made
 
@@ -136,32 +136,32 @@ def _equality(
         raise
     if {side for side, _ in sides} != {"left", "right"}:
         return None, None
-    own, other = (next(value for side, value in sides if side == wanted) for wanted in ("left", "right"))
-    return _part(own, other, left, right), (own, other)
+    first, other = (next(value for side, value in sides if side == wanted) for wanted in ("left", "right"))
+    return _part(first, other, left, right), (first, other)
 
 
 def _side(node: Node, scope: Rows, left: Relation) -> str:
     """The relation to which all columns of an expression belong."""
-    found = {scope.column(each).column in left.source.columns for each in below(node) if isinstance(each, Column)}
-    return "" if len(found) != 1 else "left" if found.pop() else "right"
+    in_left = {scope.column(part).column in left.source.columns for part in below(node) if isinstance(part, Column)}
+    return "" if len(in_left) != 1 else "left" if in_left.pop() else "right"
 
 
-def _part(own: Expression, other: Expression, left: Relation, right: Relation) -> int | None:
+def _part(first: Expression, other: Expression, left: Relation, right: Relation) -> int | None:
     """The part of the id that both columns are."""
     ours, theirs = owners_key(left), owners_key(right)
-    if own.column not in ours or other.column not in theirs or ours.index(own.column) != theirs.index(other.column):
+    if first.column not in ours or other.column not in theirs or ours.index(first.column) != theirs.index(other.column):
         return None
-    check_alike(left, own.column, right, other.column)
-    return ours.index(own.column)
+    check_alike(left, first.column, right, other.column)
+    return ours.index(first.column)
 
 
-def check_alike(left: Relation, own: str, right: Relation, other: str) -> None:
+def check_alike(left: Relation, name: str, right: Relation, other: str) -> None:
     """Refuse ids that would be compared after a cast."""
-    both = first, second = left.source.columns[own], right.source.columns[other]
+    both = first, second = left.source.columns[name], right.source.columns[other]
     if first != second and not (first in INTEGERS and second in INTEGERS):
         advice = ' A frame with missing ids makes DOUBLE of integers: use astype("Int64").' if "DOUBLE" in both else ""
         raise ParameterError(
-            f"{own} of {left.source.name} is {first} and {other} of {right.source.name} is {second}: ids are compared "
+            f"{name} of {left.source.name} is {first} and {other} of {right.source.name} is {second}: ids are compared "
             f"as they are, since a cast could make one person of two. Store both in one type.{advice}"
         )
 
@@ -169,8 +169,8 @@ def check_alike(left: Relation, own: str, right: Relation, other: str) -> None:
 def _using(names: Sequence[str], merged: Source, left: Relation, right: Relation) -> JoinedOn:
     pairs = []
     for name in names:
-        found = [Rows(each, {}).column(Column(name)) for each in (left, right)]
-        pairs.append((found[0], found[1]))
+        columns = [Rows(side, {}).column(Column(name)) for side in (left, right)]
+        pairs.append((columns[0], columns[1]))
     return _equal(pairs, merged, left, right)
 
 
@@ -179,10 +179,10 @@ def _equal(pairs: Sequence[tuple[Expression, Expression]], merged: Source, left:
     node = Operation("==", (Column("own"), Column("other")))
     parts: set[int] = set()
     rest: list[Condition] = []
-    for own, other in pairs:
-        part = _part(own, other, left, right)
+    for first, other in pairs:
+        part = _part(first, other, left, right)
         if part is None:
-            rest.append(condition(node, Rows(Relation(merged, (("own", own), ("other", other)), ()), {})))
+            rest.append(condition(node, Rows(Relation(merged, (("own", first), ("other", other)), ()), {})))
         else:
             parts.add(part)
     return JoinedOn(frozenset(parts), tuple(pairs), tuple(rest))
@@ -195,7 +195,7 @@ def _related(left: Relation, right: Relation, on: JoinedOn, how: str, merged: So
     on = _through_links(on, left, right)
     kept = how in ("SEMI", "ANTI")
     listing, keeps_public = how, how == "LEFT" and ours.is_public and not theirs.is_public
-    pairs = [(own.column, other.column) for own, other in on.equal]
+    pairs = [(first.column, other.column) for first, other in on.equal]
     columns = frozenset(right.source.columns)
     absent = (
         columns
@@ -210,12 +210,12 @@ def _related(left: Relation, right: Relation, on: JoinedOn, how: str, merged: So
             left.source.relation,
             right.source.relation,
             how,
-            (*(each.node for each in on.conditions), *on.held),
+            (*(clause.node for clause in on.conditions), *on.held),
             tuple((ours.key[at], theirs.key[at]) for at in sorted(on.parts)),
         ),
     )
     inside = (*left.inside, *_shown(right, on, how))
-    listed = listed_by_join(left, right, listing, on.equal, (each.node for each in on.conditions))
+    listed = listed_by_join(left, right, listing, on.equal, (clause.node for clause in on.conditions))
     owners = joined_owners(left, right, on, how)
     return replace(left, source=source, owners=owners, inside=inside, listed=listed, absent=absent)
 
@@ -227,7 +227,7 @@ def _through_links(on: JoinedOn, left: Relation, right: Relation) -> JoinedOn:
     """
     ours, theirs = left.owners, right.owners
     assert ours is not None and theirs is not None
-    equal = {(own.column, other.column) for own, other in on.equal}
+    equal = {(first.column, other.column) for first, other in on.equal}
     pairs = [
         (one, other)
         for one, other in product(ours.links, theirs.links)
@@ -241,24 +241,24 @@ def _through_links(on: JoinedOn, left: Relation, right: Relation) -> JoinedOn:
         check_alike(left, first, right, second)
     has_left, has_right = (any(pair[at].is_single for pair in pairs) for at in (0, 1))
     parts = frozenset(range(len(ours.key)))
-    is_known = on.parts == parts or any(all(each.decides or not each.is_link for each in pair) for pair in pairs)
-    said = Condition(f"{left.source.name} and {right.source.name} are rows of one person", False)
+    is_known = on.parts == parts or any(all(link.decides or not link.is_link for link in pair) for pair in pairs)
+    note = Condition(f"{left.source.name} and {right.source.name} are rows of one person", False)
     once = "left" if has_right else "right" if has_left else ""
-    return replace(on, parts=parts, once=once, said=() if is_known else (said,))
+    return replace(on, parts=parts, once=once, said=() if is_known else (note,))
 
 
 def _shown(right: Relation, on: JoinedOn, how: str) -> tuple[Condition, ...]:
     """The second relation and ON as people read them."""
     if how not in ("SEMI", "ANTI", "LEFT"):
         return (*right.inside, *on.said)
-    found = (*right.inside, *on.conditions, *on.said)
+    conditions = (*right.inside, *on.conditions, *on.said)
     words = {"SEMI": "EXISTS", "ANTI": "NOT EXISTS", "LEFT": "LEFT JOIN"}[how]
-    said = " AND ".join(each.shown for each in found)
-    shown = f"{words} ({right.source.name}{f' WHERE {said}' if said else ''})"
-    return (Condition(shown, any(each.given for each in found)),)
+    where = " AND ".join(clause.shown for clause in conditions)
+    shown = f"{words} ({right.source.name}{f' WHERE {where}' if where else ''})"
+    return (Condition(shown, any(clause.given for clause in conditions)),)
 
 
-def _with_one_key(found: Relation, left: Relation, right: Relation) -> Relation:
+def _with_one_key(relation: Relation, left: Relation, right: Relation) -> Relation:
     """The relation in which the second table's ids are those of the first, unchanged."""
     ours, theirs = owners_key(left), owners_key(right)
 
@@ -266,10 +266,10 @@ def _with_one_key(found: Relation, left: Relation, right: Relation) -> Relation:
         if value.column not in theirs:
             return value
         first = ours[theirs.index(value.column)]
-        return column_of(first, found.source.columns[first], found.source)
+        return column_of(first, relation.source.columns[first], relation.source)
 
     def moved(columns: Sequence[tuple[str, Expression]]) -> tuple[tuple[str, Expression], ...]:
         return tuple((label, same(value)) for label, value in columns)
 
-    members = tuple(Member(member.names, moved(member.columns)) for member in found.members)
-    return replace(found, columns=moved(found.columns), members=members)
+    members = tuple(Member(member.names, moved(member.columns)) for member in relation.members)
+    return replace(relation, columns=moved(relation.columns), members=members)

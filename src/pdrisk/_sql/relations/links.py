@@ -43,9 +43,9 @@ def linked(relation: Relation, asked: str, sources: Sources, stored: Callable[[t
     if not links:
         return relation
     _check_child(relation, name, decides=links[0].decides)
-    further = [each for each in links if not each.decides]
-    public = [(each, _public(each, name, sources, stored)) for each in further if not each.to_people]
-    vouched = [said for each in further if each.to_people for said in _vouched(each, name, sources)]
+    further = [link for link in links if not link.decides]
+    public = [(link, _public(link, name, sources, stored)) for link in further if not link.to_people]
+    vouched = [condition for link in further if link.to_people for condition in _vouched(link, name, sources)]
     if not links[0].decides:
         listed = _listed(relation, name, public)
         return replace(relation, inside=(*relation.inside, *vouched), listed={**listed, **relation.listed})
@@ -53,12 +53,12 @@ def linked(relation: Relation, asked: str, sources: Sources, stored: Callable[[t
     taken: set[str] = set()
     child = written_out(replace(relation, owners=PUBLIC), sources, taken)
     parent = _keys_of(link, stored(tuple(link.parent.split("."))), sources, taken)
-    own = [_column(child, column, name) for column in link.columns]
-    key = [_column(parent, each, link.parent) for each in link.key]
-    for one, other in zip(own, key, strict=True):
+    columns = [_column(child, column, name) for column in link.columns]
+    key = [_column(parent, column, link.parent) for column in link.key]
+    for one, other in zip(columns, key, strict=True):
         check_alike(child, one, parent, other)
     merged = read_together(child.source, parent.source, sources, "JOIN")
-    by_key = dict(zip(key, own, strict=True))
+    by_key = dict(zip(key, columns, strict=True))
     is_of_ids = set(key) == set(owners_key(parent))
     source = replace(
         merged,
@@ -70,10 +70,10 @@ def linked(relation: Relation, asked: str, sources: Sources, stored: Callable[[t
             child.source.relation,
             parent.source.relation,
             "SEMI" if is_of_ids else "INNER",
-            same=tuple(zip(own, key, strict=True)),
+            same=tuple(zip(columns, key, strict=True)),
         ),
     )
-    ids = tuple(by_key[each] for each in owners_key(parent)) if is_of_ids else owners_key(parent)
+    ids = tuple(by_key[column] for column in owners_key(parent)) if is_of_ids else owners_key(parent)
     assert sources.owner_of is not None  # else nobody said who the parent's people are
     inside = (*child.inside, *parent.inside, *([] if is_of_ids else _vouched(link, name, sources)), *vouched)
     owners, listed = sources.owner_of(source, ids), {**_listed(child, name, public), **child.listed}
@@ -93,12 +93,12 @@ def _public(link: DeclaredLink, name: str, sources: Sources, stored: Callable[[t
 
 def _listed(child: Relation, name: str, public: Sequence[tuple[DeclaredLink, Relation]]) -> dict[str, ListedBy]:
     """What the columns of links to public tables can be; of several links of a column, the first says it."""
-    found: dict[str, ListedBy] = {}
+    listed: dict[str, ListedBy] = {}
     for link, parent in reversed(public):
-        own = [_column(child, column, name) for column in link.columns]
-        key = [_column(parent, each, link.parent) for each in link.key]
-        found |= listed_by_link(child, own, parent, key)
-    return found
+        columns = [_column(child, column, name) for column in link.columns]
+        key = [_column(parent, column, link.parent) for column in link.key]
+        listed |= listed_by_link(child, columns, parent, key)
+    return listed
 
 
 def _check_child(relation: Relation, name: str, *, decides: bool) -> None:
@@ -121,7 +121,7 @@ def _keys_of(link: DeclaredLink, parent: Relation, sources: Sources, taken: set[
             f"the first link of a table leads to people, and {link.parent} is public: put a link to a table of people "
             "first, or name this table in public=, too, if nobody is in it."
         )
-    key = tuple((each, _value(parent, each, link.parent)) for each in link.key)
+    key = tuple((column, _value(parent, column, link.parent)) for column in link.key)
     return written_out(replace(parent, columns=key, members=(), owners=owners), sources, taken)
 
 
@@ -129,26 +129,26 @@ def _value(relation: Relation, label: str, table: str) -> Expression:
     try:
         return Rows(relation, {}).column(Column(label))
     except UnknownColumnError as error:
-        said = str(error)
-    raise UnknownColumnError(f"links= of table {table}: {said}")
+        problem = str(error)
+    raise UnknownColumnError(f"links= of table {table}: {problem}")
 
 
 def _column(relation: Relation, label: str, table: str) -> str:
     """The column of a relation that is written out, by its label."""
-    found = _value(relation, label, table).column
-    assert found is not None
-    return found
+    column = _value(relation, label, table).column
+    assert column is not None
+    return column
 
 
 def _vouched(link: DeclaredLink, name: str, sources: Sources) -> list[Condition]:
     """The owner's word that a key is unique, for people; none where the catalog says it."""
-    said = f"{', '.join(link.key)} of {link.parent}"
+    target = f"{', '.join(link.key)} of {link.parent}"
     if is_unique(sources, tuple(link.parent.split(".")), link.key):
         return []
     if link.is_unique:
-        return [Condition(f"a link of {name} to {said} (unique, on the owner's word)", False)]
+        return [Condition(f"a link of {name} to {target} (unique, on the owner's word)", False)]
     raise ParameterError(
-        f"links= of {name} lead to {said}, and no PRIMARY KEY or UNIQUE of a catalog says that no two rows have the "
+        f"links= of {name} lead to {target}, and no PRIMARY KEY or UNIQUE of a catalog says that no two rows have the "
         "same: one row could belong to several people. If you know that none have, say so by "
         f'"{UNIQUE}" at the end of the link, as in (..., "{link.parent}", ..., "{UNIQUE}").'
     )

@@ -36,9 +36,9 @@ class PublicSide:
     def range_of(self, node: Node, column: str) -> Range:
         """Range of an expression's numbers over its rows, as that of a column."""
         if node not in self.ranges:
-            found = ends(self.source, node)
-            known = found is not None and all(map(math.isfinite, found))
-            self.ranges[node] = Range(*found, frozenset({column})) if found is not None and known else ANYTHING
+            interval = ends(self.source, node)
+            known = interval is not None and all(map(math.isfinite, interval))
+            self.ranges[node] = Range(*interval, frozenset({column})) if interval is not None and known else ANYTHING
         return self.ranges[node]
 
     def rows(self, nodes: Sequence[Node], where: Sequence[Node]) -> list[tuple[Any, ...]]:
@@ -49,14 +49,14 @@ class PublicSide:
             relations.append(Joined(nobody, self.source.relation, "LEFT", (Constant(False),)))
         named = tuple((f"k{at}", node) for at, node in enumerate(nodes))
         whole = frozenset(name for name, node in named if isinstance(node, Column) and node.name in self.source.whole)
-        found: dict[tuple[Any, ...], None] = {}
+        values: dict[tuple[Any, ...], None] = {}
         for relation in relations:
             made = Selection(relation, named, tuple(where))
             columns = dict.fromkeys((name for name, _ in named), "")
             read = public_rows(replace(self.source, columns=columns, whole=whole, made=made))
             for row in read.itertuples(index=False, name=None):
-                found[tuple(None if key != key else key for key in row)] = None
-        return list(found)
+                values[tuple(None if key != key else key for key in row)] = None
+        return list(values)
 
 
 class ListedBy(NamedTuple):
@@ -96,20 +96,20 @@ def listed_by_join(
     pairs = [] if how == "LEFT" else [(one.column, two.column) for one, two in equal]
     holding: list[Node] = [Operation("notna", (Column(name),)) for pair in pairs for name in pair if name is not None]
     holding += [] if how == "LEFT" else list(conditions)
-    first, second = (_listed(each, holding) for each in (left, right))
+    first, second = (_listed(side, holding) for side in (left, right))
     if how == "LEFT":
-        sides = {each.side: replace(each.side, optional=True, ranges={}) for each in second.values()}
-        second = {name: ListedBy(sides[each.side], each.node) for name, each in second.items()}
-    found, types = {**first, **second}, {**left.source.columns, **right.source.columns}
+        sides = {listing.side: replace(listing.side, optional=True, ranges={}) for listing in second.values()}
+        second = {name: ListedBy(sides[listing.side], listing.node) for name, listing in second.items()}
+    listed, types = {**first, **second}, {**left.source.columns, **right.source.columns}
     for one, two in pairs:
-        for own, other in ((one, two), (two, one)):
-            if own is None or other not in found:
+        for column, other in ((one, two), (two, one)):
+            if column is None or other not in listed:
                 continue
-            if own in found and found[own].side.is_joined:
+            if column in listed and listed[column].side.is_joined:
                 continue
-            if types[own] == types[other] or (types[own] == "DOUBLE" and types[other] in INTEGERS):
-                found[own] = found[other]
-    return {name: by for name, by in found.items() if how != "SEMI" or name in left.source.columns}
+            if types[column] == types[other] or (types[column] == "DOUBLE" and types[other] in INTEGERS):
+                listed[column] = listed[other]
+    return {name: by for name, by in listed.items() if how != "SEMI" or name in left.source.columns}
 
 
 def _listed(relation: Relation, holding: Iterable[Node]) -> Mapping[str, ListedBy]:
@@ -117,12 +117,12 @@ def _listed(relation: Relation, holding: Iterable[Node]) -> Mapping[str, ListedB
     assert relation.owners is not None
     if not relation.owners.is_public:
         return relation.listed
-    source, own = relation.source, set(relation.source.columns)
-    where = tuple(node for node in holding if columns_named([node]) <= own)
+    source, columns = relation.source, set(relation.source.columns)
+    where = tuple(node for node in holding if columns_named([node]) <= columns)
     side = PublicSide(
-        replace(source, made=Selection(source.relation, tuple((name, Column(name)) for name in own), where))
+        replace(source, made=Selection(source.relation, tuple((name, Column(name)) for name in columns), where))
     )
-    return {name: ListedBy(side, Column(name)) for name in own}
+    return {name: ListedBy(side, Column(name)) for name in columns}
 
 
 def listed_by_link(
@@ -131,10 +131,10 @@ def listed_by_link(
     """What the columns of a link to a public table can be: what they name there, as far as the types are alike."""
     side, types = PublicSide(parent.source, is_joined=False), parent.source.columns
     return {
-        own: ListedBy(side, Column(other))
-        for own, other in zip(columns, key, strict=True)
-        if child.source.columns[own] == types[other]
-        or (child.source.columns[own] in ("DOUBLE", *INTEGERS) and types[other] in INTEGERS)
+        column: ListedBy(side, Column(other))
+        for column, other in zip(columns, key, strict=True)
+        if child.source.columns[column] == types[other]
+        or (child.source.columns[column] in ("DOUBLE", *INTEGERS) and types[other] in INTEGERS)
     }
 
 
@@ -162,7 +162,7 @@ def public_keys(
         one = listed_as(node, listed)
         if one is not None and one.side in kept and not any(isinstance(part, Noisy) for part in below(node)):
             kept[one.side].append(one.node)
-    found = []
+    tables = []
     for side, asked in by_side.items():
         rows = side.rows(list(asked.values()), kept[side])
         if not rows:
@@ -170,5 +170,5 @@ def public_keys(
                 f"the public table {side.source.name} has no row for GROUP BY that the conditions of the query keep, "
                 "so there is no group: pass keys=, or change them."
             )
-        found.append((tuple(asked), rows))
-    return found
+        tables.append((tuple(asked), rows))
+    return tables

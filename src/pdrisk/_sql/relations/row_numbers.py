@@ -122,17 +122,17 @@ def numbered(select: Select, relation: Relation, sources: Sources, label_of: str
                 label = alias or (item.name if isinstance(item, Column) else label_of)
                 yield label, named(placed(item), rows)
 
-    found = replace(whole, columns=tuple(columns()), names=(), members=())
+    selected = replace(whole, columns=tuple(columns()), names=(), members=())
     if select.qualify is None:
-        return found
+        return selected
     kept = placed(_without_aliases(select.qualify, aliases))
     if unordered := [window for window in windows if not window.order]:
         same = _same_in_all(unordered, base) | {names[window] for window in unordered}
-        found = replace(found, columns=_of_any_row(found.columns, same))
+        selected = replace(selected, columns=_of_any_row(selected.columns, same))
         read = rows.relation
         members = (replace(member, columns=_of_any_row(member.columns, same)) for member in read.members)
         rows = replace(rows, relation=replace(read, columns=_of_any_row(read.columns, same), members=tuple(members)))
-    return replace(found, where=(condition(kept, rows),), owners=limited(owners, kept, rows))
+    return replace(selected, where=(condition(kept, rows),), owners=limited(owners, kept, rows))
 
 
 def _same_in_all(windows: Sequence[Window], base: Relation) -> set[str]:
@@ -140,7 +140,11 @@ def _same_in_all(windows: Sequence[Window], base: Relation) -> set[str]:
     assert base.owners is not None
     rows = Rows(base, {})
     by = ({named(partition, rows).column for partition in window.partitions} for window in windows)
-    return {*base.owners.key, *base.owners.constant, *(each for each in set.intersection(*by) if each is not None)}
+    return {
+        *base.owners.key,
+        *base.owners.constant,
+        *(column for column in set.intersection(*by) if column is not None),
+    }
 
 
 def _of_any_row(columns: Columns, same: set[str]) -> Columns:
@@ -155,7 +159,7 @@ def _without_aliases(node: Node, aliases: dict[str, Node]) -> Node:
     """QUALIFY with windows instead of their aliases."""
     if isinstance(node, Column) and not node.qualifiers and isinstance(aliases.get(lowered(node.name)), Window):
         return aliases[lowered(node.name)]
-    return node if isinstance(node, Window) else mapped(node, lambda each: _without_aliases(each, aliases))
+    return node if isinstance(node, Window) else mapped(node, lambda part: _without_aliases(part, aliases))
 
 
 def _judged(window: Window, base: Relation, *, may_be_any: bool) -> tuple[str, bool]:
@@ -163,7 +167,11 @@ def _judged(window: Window, base: Relation, *, may_be_any: bool) -> tuple[str, b
     assert base.owners is not None
     rows, call = Rows(base, {}), window.function
     by = [named(partition, rows).column for partition in window.partitions]
-    if base.owners.is_public or None in by or not base.owners.are_told_by([each for each in by if each is not None]):
+    if (
+        base.owners.is_public
+        or None in by
+        or not base.owners.are_told_by([column for column in by if column is not None])
+    ):
         raise of_records(window, ", unless they are those of one person: write PARTITION BY the person, or DISTINCT ON")
     understood = call.name in BESIDE or (call.name in NUMBERS and not call.arguments)
     has_order = bool(window.order) or (may_be_any and call.name == "row_number")
@@ -172,11 +180,13 @@ def _judged(window: Window, base: Relation, *, may_be_any: bool) -> tuple[str, b
             f"{heading(window)}: of the rows of one person ROW_NUMBER, RANK, DENSE_RANK, LAG and LEAD are understood, "
             "with ORDER BY."
         )
-    found = of_rows(call.name, [named(argument, rows) for argument in call.arguments], CALL)
-    if found.kind not in COMPARED:
-        raise ParameterError(f"{heading(window)} of {found.kind} is not understood: make text, numbers or dates of it.")
+    expression = of_rows(call.name, [named(argument, rows) for argument in call.arguments], CALL)
+    if expression.kind not in COMPARED:
+        raise ParameterError(
+            f"{heading(window)} of {expression.kind} is not understood: make text, numbers or dates of it."
+        )
     is_number = call.name == "row_number" and set(by) == set(base.owners.key)
-    return COMPARED[found.kind] or found.type, is_number
+    return COMPARED[expression.kind] or expression.type, is_number
 
 
 def _planned(window: Window, base: Relation, sources: Sources) -> Windowed:
@@ -188,5 +198,5 @@ def _planned(window: Window, base: Relation, sources: Sources) -> Windowed:
         window.function.name,
         tuple(resolved(argument, rows) for argument in window.function.arguments),
         tuple(dict.fromkeys((*by, *base.owners.key))),  # of a link each leads to one person
-        tuple((resolved(each, rows), sources.settings.order(how)) for each, how in window.order),
+        tuple((resolved(item, rows), sources.settings.order(how)) for item, how in window.order),
     )

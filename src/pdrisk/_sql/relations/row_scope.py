@@ -98,8 +98,8 @@ class Relation:
 
 
 def _ends(names: tuple[str, ...], qualifiers: tuple[str, ...]) -> bool:
-    own = tuple(map(lowered, names))
-    return own[len(own) - len(qualifiers) :] == qualifiers
+    prefixes = tuple(map(lowered, names))
+    return prefixes[len(prefixes) - len(qualifiers) :] == qualifiers
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,9 @@ class Rows:
         """Empty: nothing orders people."""
         raise AssertionError(how)
 
-    def windowed(self, found: Expression) -> Expression:
+    def windowed(self, expression: Expression) -> Expression:
         """Refused: windows do not look at people."""
-        raise AssertionError(found)
+        raise AssertionError(expression)
 
     def known(self, node: Node) -> Expression | None:
         """A column, or the error for what looks at several records."""
@@ -154,11 +154,11 @@ class Rows:
         """The expression behind a name."""
         name = lowered(node.name)
         qualifiers = tuple(map(lowered, node.qualifiers))
-        found = self.relation.found(name, qualifiers)
-        if found:
-            if len(found) > 1:
+        matches = self.relation.found(name, qualifiers)
+        if matches:
+            if len(matches) > 1:
                 raise ParameterError(f"several columns of FROM are named {node.name!r}: give them different names.")
-            return self.ranged(found[0])
+            return self.ranged(matches[0])
         if not qualifiers and name in self.aliases:
             return named(self.aliases[name], self.without(name))
         if not qualifiers and name != "age":  # of a person, not of time
@@ -171,28 +171,28 @@ class Rows:
 
     def range_of(self, day: Day) -> Range:
         """Range of a column of dates, whether a subquery shows it or not."""
-        found = next((value for _, value in self.relation.columns if value.sql == day.sql), None)
-        return self.relation.source.range_of(day.column) if found is None else self.ranged(found).range
+        column = next((value for _, value in self.relation.columns if value.sql == day.sql), None)
+        return self.relation.source.range_of(day.column) if column is None else self.ranged(column).range
 
     def without(self, alias: str) -> Rows:
         """Scope for the expression of an alias, without the alias itself."""
         return replace(self, aliases={name: value for name, value in self.aliases.items() if name != alias})
 
-    def ranged(self, found: Expression) -> Expression:
+    def ranged(self, value: Expression) -> Expression:
         """A number or date with the declared range of its column, which is looked up only where it is used."""
-        if found.of_any_row:
+        if value.of_any_row:
             raise ParameterError(
-                f"{found.shown} is that of any row of a person, as DISTINCT ON and ROW_NUMBER() have no order here: "
+                f"{value.shown} is that of any row of a person, as DISTINCT ON and ROW_NUMBER() have no order here: "
                 "write ORDER BY beside it."
             )
-        if found.kind not in RANGED or found.column is None:
-            return found
-        lies = self.relation.source.range_of(found.column) if found.range == ANYTHING else found.range
-        by = self.relation.listed.get(found.column) if self.reads_ranges and lies.universe is None else None
+        if value.kind not in RANGED or value.column is None:
+            return value
+        lies = self.relation.source.range_of(value.column) if value.range == ANYTHING else value.range
+        by = self.relation.listed.get(value.column) if self.reads_ranges and lies.universe is None else None
         if by is not None and by.side.is_joined:
-            node = by.node if found.kind == NUMBER else in_days(by.node, times=found.kind == TIME)
-            lies = lies.within(by.side.range_of(node, lowered(found.column)))
-        return replace(found, range=lies)
+            node = by.node if value.kind == NUMBER else in_days(by.node, times=value.kind == TIME)
+            lies = lies.within(by.side.range_of(node, lowered(value.column)))
+        return replace(value, range=lies)
 
 
 def aliases_of(select: Select) -> dict[str, Node]:
@@ -202,11 +202,11 @@ def aliases_of(select: Select) -> dict[str, Node]:
 
 def named(node: Node, scope: Rows) -> Expression:
     """SQL of a node, and its text for people."""
-    found = text(node, scope)
+    expression = text(node, scope)
     given = is_given(node) or any(isinstance(part, Column) and scope.column(part).given for part in below(node))
     day = None if given else day_of(node, scope)
     shown = heading(node, lambda column: scope.column(column).shown)
-    return replace(found, shown=shown, given=given, day=day, node=resolved(node, scope))
+    return replace(expression, shown=shown, given=given, day=day, node=resolved(node, scope))
 
 
 def column_of(name: str, sql_type: str, source: Source) -> Expression:
@@ -224,8 +224,8 @@ def column_of(name: str, sql_type: str, source: Source) -> Expression:
         whole = sql_type in INTEGERS
         double = f"CAST({sql} AS DOUBLE)"
         return Expression(double, NUMBER, "DOUBLE", name, shown=quoted(name), never_nan=whole, node=Column(name))
-    found = number(sql, sql_type, name) if kind == NUMBER else Expression(sql, kind, sql_type, name)
-    return replace(found, shown=quoted(name), node=Column(name))
+    column = number(sql, sql_type, name) if kind == NUMBER else Expression(sql, kind, sql_type, name)
+    return replace(column, shown=quoted(name), node=Column(name))
 
 
 def within_where(relation: Relation, conditions: Sequence[Condition], given: Collection[str] = ()) -> Relation:
@@ -235,14 +235,18 @@ def within_where(relation: Relation, conditions: Sequence[Condition], given: Col
     ``given``: columns, in lower case, whose bounds the caller passed: these stay as they are, and those of the
         source too.
     """
-    said: dict[str, list[Comparison]] = {}
-    for limit in (limit for each in conditions for limit in each.limits()):
-        said.setdefault(limit.sql, []).extend(limit.comparisons)
+    comparisons: dict[str, list[Comparison]] = {}
+    for limit in (limit for clause in conditions for limit in clause.limits()):
+        comparisons.setdefault(limit.sql, []).extend(limit.comparisons)
     source = relation.source
 
     def bounded(label: str, value: Expression) -> tuple[str, Expression]:
         name = lowered(value.column or label)
-        if value.kind not in RANGED or value.sql not in said or {name, lowered(label)} & {*given, *source.stated}:
+        if (
+            value.kind not in RANGED
+            or value.sql not in comparisons
+            or {name, lowered(label)} & {*given, *source.stated}
+        ):
             return label, value
         before = value.range
         if before == ANYTHING and value.column is not None:
@@ -251,7 +255,7 @@ def within_where(relation: Relation, conditions: Sequence[Condition], given: Col
         with suppress(ParameterError):  # of a schema that contradicts itself, for whoever needs the column
             known = source.known(value.column)
             lo, hi, whole = max(lo, known.valid[0]), min(hi, known.valid[1]), whole or known.whole
-        ends = narrowed(lo, hi, said[value.sql], whole=whole, single=value.type == "FLOAT")
+        ends = narrowed(lo, hi, comparisons[value.sql], whole=whole, single=value.type == "FLOAT")
         if ends == (lo, hi):
             return label, value
         return label, replace(value, range=Range(*ends, before.columns | {name}, by_where=True))
@@ -259,7 +263,7 @@ def within_where(relation: Relation, conditions: Sequence[Condition], given: Col
     def all_of(columns: Columns) -> Columns:
         return tuple(bounded(*column) for column in columns)
 
-    if not said:
+    if not comparisons:
         return relation
     members = tuple(replace(member, columns=all_of(member.columns)) for member in relation.members)
     return replace(relation, columns=all_of(relation.columns), members=members)
@@ -268,17 +272,17 @@ def within_where(relation: Relation, conditions: Sequence[Condition], given: Col
 def condition(node: Node, scope: Rows) -> Condition:
     """Condition of a WHERE."""
     _check_codes(node, scope)
-    found = truth(named(node, scope), "WHERE")
-    assert found.node is not None
-    return Condition(found.shown, found.given, found.node, lambda: limits(node, scope))
+    expression = truth(named(node, scope), "WHERE")
+    assert expression.node is not None
+    return Condition(expression.shown, expression.given, expression.node, lambda: limits(node, scope))
 
 
 def _check_codes(node: Node, scope: Rows) -> None:
     """Refuse to ask for a missing code: it is NULL when the filter sees it."""
     source = scope.relation.source
     asked = _asked(node, scope) if source.declared.speak_of_codes else ()
-    if said := asked_for_code(asked, lambda column: source.known(column).missing, "{} IS NULL, or IS NOT NULL"):
-        raise ParameterError(said)
+    if problem := asked_for_code(asked, lambda column: source.known(column).missing, "{} IS NULL, or IS NOT NULL"):
+        raise ParameterError(problem)
 
 
 def _asked(node: Node, scope: Rows) -> Iterator[Asked]:
@@ -288,9 +292,9 @@ def _asked(node: Node, scope: Rows) -> Iterator[Asked]:
         for part in node.parts:
             yield from _asked(part, scope)
     elif node.symbol in ("==", "in"):
-        found = [text(part, scope) for part in node.parts]
-        for column in found:
-            for raw, one in zip(node.parts, found, strict=True):
+        expressions = [text(part, scope) for part in node.parts]
+        for column in expressions:
+            for raw, one in zip(node.parts, expressions, strict=True):
                 if (name := column.column) is not None and one.constant:
                     shown = heading(raw) if is_given(raw) else repr(one.value)
                     written = name if name.isidentifier() else quoted(name)

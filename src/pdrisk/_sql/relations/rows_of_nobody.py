@@ -44,13 +44,13 @@ def absent_in_join(
     ``columns``: those of the second relation.
     ``by_person``: whether it compares who a person is.
     """
-    own, other = absent
+    first, other = absent
     pairs = list(equal)
     if other and not (by_person or any(column in other for _, column in pairs)):
         raise counted("this join")
-    if not own or not (by_person or any(column in own for column, _ in pairs)):
-        return own
-    return {"LEFT": own | columns, "ANTI": own}.get(how, frozenset())  # of what is missing nothing is found
+    if not first or not (by_person or any(column in first for column, _ in pairs)):
+        return first
+    return {"LEFT": first | columns, "ANTI": first}.get(how, frozenset())  # of what is missing nothing is found
 
 
 def check_not_read(nodes: Iterable[Node], absent: frozenset[str], what: str) -> None:
@@ -63,8 +63,8 @@ def adds_nothing(node: Node | None, kept: Node | None, absent: Collection[str], 
     """Whether rows of nobody do not count in an aggregate of an expression, over the rows that its FILTER keeps."""
     if kept is not None and _never_holds(kept, absent):
         return True
-    found = None if node is None else _value(node, absent)
-    return found is not None and (is_missing(found, absent) or (is_sum and found in (Constant(0), Constant(0.0))))
+    value = None if node is None else _value(node, absent)
+    return value is not None and (is_missing(value, absent) or (is_sum and value in (Constant(0), Constant(0.0))))
 
 
 def counted(what: str) -> ParameterError:
@@ -111,7 +111,7 @@ def is_missing(node: Node, absent: Collection[str]) -> bool:
         case Case(branches, otherwise):
             values = [*(value for _, value in branches), otherwise]
             chosen = all(_never_holds(when, absent) for when, _ in branches)
-            return is_missing(otherwise, absent) if chosen else all(is_missing(each, absent) for each in values)
+            return is_missing(otherwise, absent) if chosen else all(is_missing(value, absent) for value in values)
         case Operation(symbol, parts) if symbol in _OF_ANY_PART:
             return any(is_missing(part, absent) for part in parts)
         case Operation(symbol, parts) if symbol in _OF_THE_FIRST:

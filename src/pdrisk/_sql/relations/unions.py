@@ -32,7 +32,7 @@ def united(relations: Sequence[Relation], sources: Sources) -> Relation:
 
 
 def _pair(left: Relation, right: Relation, sources: Sources) -> Relation:
-    left, right = (written_out(each, sources, set()) for each in (left, right))
+    left, right = (written_out(side, sources, set()) for side in (left, right))
     ours, theirs = owners_key(left), owners_key(right)
     if len(left.columns) != len(right.columns):
         raise ParameterError(
@@ -58,24 +58,24 @@ def _pair(left: Relation, right: Relation, sources: Sources) -> Relation:
         types.append(left.source.columns[first_key])
     columns: list[tuple[str, str]] = []
     known = dict[str, dict[str, Any]]()
-    for (label, own), (_, other) in zip(left.columns, right.columns, strict=True):
-        if own.column in ours and other.column in theirs and ours.index(own.column) == theirs.index(other.column):
-            columns.append((label, keys[ours.index(own.column)]))
+    for (label, first), (_, other) in zip(left.columns, right.columns, strict=True):
+        if first.column in ours and other.column in theirs and ours.index(first.column) == theirs.index(other.column):
+            columns.append((label, keys[ours.index(first.column)]))
             continue
         name = unused(label, (), taken)
-        sql_type = _type_of_both(label, own, other, left.source, right.source)
+        sql_type = _type_of_both(label, first, other, left.source, right.source)
         names.append(name)
-        for nodes, value in ((own_nodes, own), (other_nodes, other)):
+        for nodes, value in ((own_nodes, first), (other_nodes, other)):
             column: Node = Column(value.column)
             is_double = sql_type == "DOUBLE" and value.kind == NUMBER
             nodes.append(Cast(column, "DOUBLE", True) if is_double else column)
         types.append(sql_type)
         columns.append((label, name))
-        known[name] = _known(label, (left, own), (right, other), sources)
+        known[name] = _known(label, (left, first), (right, other), sources)
     source = replace(
         merged, columns=dict(zip(names, types, strict=True)),
-        made=United(tuple(Selection(each.source.relation, tuple(zip(names, nodes, strict=True)))
-                         for nodes, each in ((own_nodes, left), (other_nodes, right)))),
+        made=United(tuple(Selection(side.source.relation, tuple(zip(names, nodes, strict=True)))
+                         for nodes, side in ((own_nodes, left), (other_nodes, right)))),
         declared=Declarations(), untyped=frozenset(), whole=frozenset(), called={},
         stated={lowered(name): sources.stated[lowered(name)] for name in names if lowered(name) in sources.stated},
     )  # fmt: skip
@@ -104,7 +104,7 @@ def _known(
 
 def _added(left: Owners, right: Owners) -> tuple[str, ...]:
     """How many rows of both a person has, for people."""
-    return (f"({' + '.join(' times '.join(each.factors) or '1' for each in (left, right))})",)
+    return (f"({' + '.join(' times '.join(owners.factors) or '1' for owners in (left, right))})",)
 
 
 def _shown(left: Relation, right: Relation) -> tuple[Condition, ...]:
@@ -112,19 +112,21 @@ def _shown(left: Relation, right: Relation) -> tuple[Condition, ...]:
     parts = (left.inside, right.inside)
     if not any(parts):
         return ()
-    said = [" AND ".join(each.shown for each in part) or "true" for part in parts]
-    return (Condition(f"({said[0]} UNION ALL {said[1]})", any(each.given for part in parts for each in part)),)
+    texts = [" AND ".join(condition.shown for condition in part) or "true" for part in parts]
+    return (
+        Condition(f"({texts[0]} UNION ALL {texts[1]})", any(condition.given for part in parts for condition in part)),
+    )
 
 
-def _type_of_both(label: str, own: Expression, other: Expression, left: Source, right: Source) -> str:
+def _type_of_both(label: str, column: Expression, other: Expression, left: Source, right: Source) -> str:
     """The type of two columns, one over the other."""
-    first, second = left.columns[str(own.column)], right.columns[str(other.column)]
-    if own.kind == other.kind == NUMBER:
-        alike = first == second and not {own.column, other.column} & (left.whole | right.whole)
+    first, second = left.columns[str(column.column)], right.columns[str(other.column)]
+    if column.kind == other.kind == NUMBER:
+        alike = first == second and not {column.column, other.column} & (left.whole | right.whole)
         if alike and first.startswith("DECIMAL"):  # a stored one is read exactly, a computed one as DOUBLE
-            alike = _is_exact(left, str(own.column)) == _is_exact(right, str(other.column))
+            alike = _is_exact(left, str(column.column)) == _is_exact(right, str(other.column))
         return first if alike else "DOUBLE"
-    if own.kind == other.kind == TEXT:
+    if column.kind == other.kind == TEXT:
         return "VARCHAR"
     if first != second:
         raise ParameterError(

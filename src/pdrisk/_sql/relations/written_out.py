@@ -32,14 +32,14 @@ def owners_of(relation: Relation, sources: Sources) -> Owners:
 
 def unused(label: str, names: Sequence[str], taken: set[str]) -> str:
     """A name like the label that no other column has; it counts as taken from now on."""
-    found, at = label, 1
-    if lowered(found) in taken and names:
-        found = f"{names[-1]}.{label}"
-    while lowered(found) in taken:
+    name, at = label, 1
+    if lowered(name) in taken and names:
+        name = f"{names[-1]}.{label}"
+    while lowered(name) in taken:
         at += 1
-        found = f"{label} {at}"
-    taken.add(lowered(found))
-    return found
+        name = f"{label} {at}"
+    taken.add(lowered(name))
+    return name
 
 
 @dataclass
@@ -60,11 +60,11 @@ class _Columns:
             self.names[sql] = unused(label, names, self.taken)
             self.read[self.names[sql]] = value
             name = lowered(label)
-            own = self.relation.source.stated
+            stated = self.relation.source.stated
             if name in self.stated:
                 self.given[lowered(self.names[sql])] = self.stated[name]
-            elif value.column is not None and lowered(value.column) in own:
-                self.given[lowered(self.names[sql])] = own[lowered(value.column)]
+            elif value.column is not None and lowered(value.column) in stated:
+                self.given[lowered(self.names[sql])] = stated[lowered(value.column)]
         return self.names[sql]
 
 
@@ -89,7 +89,7 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
         made=Selection(
             old.relation,
             tuple((name, node_of(value)) for name, value in columns.read.items()),
-            tuple(each.node for each in (*relation.owned, *relation.where)),
+            tuple(condition.node for condition in (*relation.owned, *relation.where)),
             owners.key,
         ),
     )
@@ -114,7 +114,7 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
     def renamed(names: Iterable[str]) -> tuple[str, ...]:
         return tuple(columns.names[quoted(name)] for name in names)
 
-    absent = left_after([each.node for each in (*relation.owned, *relation.where)], relation.absent)
+    absent = left_after([condition.node for condition in (*relation.owned, *relation.where)], relation.absent)
     lacking = {name for name, value in columns.read.items() if columns_named([node_of(value)]) & absent}
     if not all(adds_nothing(node_of(columns.read[name]), None, absent, is_sum=False) for name in lacking):
         raise counted("a subquery that makes values of missing ones")
@@ -122,7 +122,9 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
         made,
         tuple(moved(*column) for column in relation.columns),
         relation.names,
-        members=tuple(Member(each.names, tuple(moved(*one) for one in each.columns)) for each in relation.members),
+        members=tuple(
+            Member(member.names, tuple(moved(*one) for one in member.columns)) for member in relation.members
+        ),
         owners=replace(
             owners,
             key=renamed(owners.key),
@@ -137,12 +139,12 @@ def written_out(relation: Relation, sources: Sources, taken: set[str]) -> Relati
         ),
         inside=(
             *relation.inside,
-            *(replace(each, limits=lambda: iter(())) for each in (*relation.owned, *relation.where)),
+            *(replace(condition, limits=lambda: iter(())) for condition in (*relation.owned, *relation.where)),
         ),
         listed={
-            name: found
+            name: listing
             for name, value in columns.read.items()
-            if (found := listed_as(node_of(value), relation.listed)) is not None
+            if (listing := listed_as(node_of(value), relation.listed)) is not None
         },
         absent=frozenset(lacking),
     )
@@ -155,13 +157,13 @@ def with_known(base: Relation, groupings: Iterable[Iterable[str | None]]) -> Rel
     """
     assert base.owners is not None
     named_alone = ([name for name in grouping if name is not None] for grouping in groupings)
-    columns = tuple(dict.fromkeys(name for each in named_alone for name in base.owners.unknown_among(each)))
+    columns = tuple(dict.fromkeys(name for names in named_alone for name in base.owners.unknown_among(names)))
     if not columns:
         return base
     named = tuple((name, Column(name)) for name in base.source.columns)
     source = replace(base.source, made=Selection(base.source.relation, named, (), columns))
-    said = (Condition(f"({quoted(source.called.get(column, column))} IS NOT NULL)", False) for column in columns)
-    return replace(base, source=source, inside=(*base.inside, *said))
+    conditions = (Condition(f"({quoted(source.called.get(column, column))} IS NOT NULL)", False) for column in columns)
+    return replace(base, source=source, inside=(*base.inside, *conditions))
 
 
 def node_of(value: Expression) -> Node:
@@ -175,12 +177,12 @@ def node_of(value: Expression) -> Node:
 def _source(columns: _Columns, old: Source, key: Sequence[str]) -> Source:
     """The new source without its plan."""
     made = {name: value for name, value in columns.read.items() if value.column is None}
-    given = any(each.given for each in made.values())
-    found = dict(zip(made, types(old.columns, list(made.values()), given), strict=True))
+    given = any(value.given for value in made.values())
+    made_types = dict(zip(made, types(old.columns, list(made.values()), given), strict=True))
     stored = {name: value.column for name, value in columns.read.items() if value.column is not None}
     old.missing(stored.values())  # which refuses codes of another kind
-    sql_types = {name: "DOUBLE" if value.wide else found[name] for name, value in made.items()}
-    own = [_declaration(old, column, name) for name, column in stored.items()]
+    sql_types = {name: "DOUBLE" if value.wide else made_types[name] for name, value in made.items()}
+    declarations = [_declaration(old, column, name) for name, column in stored.items()]
     for name, column in stored.items():
         is_label = column in key and kind_of_type(old.columns[column]) == TEXT  # of an ENUM, whose labels are people's
         sql_types[name] = "VARCHAR" if is_label else old.columns[column]
@@ -189,7 +191,9 @@ def _source(columns: _Columns, old: Source, key: Sequence[str]) -> Source:
         old,
         sql="",
         columns={name: sql_types[name] for name in columns.read},
-        declared=Declarations(schema=tuple(each for each in own if each.says_something or each.whole)),
+        declared=Declarations(
+            schema=tuple(declaration for declaration in declarations if declaration.says_something or declaration.whole)
+        ),
         folded=False,
         frame=None,
         place=None,
@@ -219,13 +223,13 @@ def read_together(left: Source, right: Source, sources: Sources, how: str) -> So
     """Two sources with columns of different names as one, without its plan."""
     connection = left.connection
     if right.connection is not connection:
-        own = sources.connection
-        if own is None or own not in (connection, right.connection) or sources.named:
+        shared = sources.connection
+        if shared is None or shared not in (connection, right.connection) or sources.named:
             raise ParameterError(
                 "temporary tables cannot be read in one statement with frames and files: make a table of them on the "
                 "connection first."
             )
-        connection = own
+        connection = shared
     return replace(
         left,
         sql="",

@@ -53,7 +53,7 @@ class Noted:
     @property
     def values(self) -> str | None:
         """The exact values that are read; None for COUNT(*) of all."""
-        read = [each.sql for each in (self.argument, self.other) if each is not None]
+        read = [expression.sql for expression in (self.argument, self.other) if expression is not None]
         argument = ", ".join(read) or None
         filtered = None if self.filtered is None else f"FILTER {self.filtered.node!r}"
         return " ".join(filter(None, (argument, filtered))) or None
@@ -61,7 +61,7 @@ class Noted:
     @property
     def given(self) -> bool:
         """Whether a parameter's value decides what is read."""
-        return any(each is not None and each.given for each in (self.argument, self.other, self.filtered))
+        return any(part is not None and part.given for part in (self.argument, self.other, self.filtered))
 
 
 @dataclass
@@ -115,9 +115,9 @@ class Answers:
         """The words after an item of ORDER BY, written out."""
         return self.settings.order(how)
 
-    def windowed(self, found: Expression) -> Expression:
+    def windowed(self, expression: Expression) -> Expression:
         """A window over noisy values, as a column."""
-        return column_of(found, "w", self.windows)
+        return column_of(expression, "w", self.windows)
 
     def names(self) -> list[str]:
         """Names of the releases: those of SELECT items that are a release, else the aggregate as written."""
@@ -159,20 +159,20 @@ class Answers:
             nodes = [item for item, _ in select.items if not isinstance(item, Star) and not _aggregates(item)]
         else:
             nodes = [positional(node, select) for node in select.groups]
-        found: list[tuple[Node, Expression]] = []
+        grouped: list[tuple[Node, Expression]] = []
         for node in nodes:
             value = named(node, self.rows)
             if self._is_constant(node):  # of which there is one group
                 continue
             self.given = self.given or value.given
-            if all(value.sql != other.sql for _, other in found):
-                found.append((node, value))
-        if not found:
+            if all(value.sql != other.sql for _, other in grouped):
+                grouped.append((node, value))
+        if not grouped:
             return []
-        sql_types = types(self.relation.source.columns, [value for _, value in found], select.has_parameters)
+        sql_types = types(self.relation.source.columns, [value for _, value in grouped], select.has_parameters)
         return [
             replace(typed_key(value, sql_type, self._group_names(node, value)), node=node)
-            for (node, value), sql_type in zip(found, sql_types, strict=True)
+            for (node, value), sql_type in zip(grouped, sql_types, strict=True)
         ]
 
     def _is_constant(self, node: Node, aliases: frozenset[str] = frozenset()) -> bool:
@@ -193,7 +193,7 @@ class Answers:
         for item, alias in self.select.items:
             if alias and not isinstance(item, Star) and not _aggregates(item):
                 aliases += [alias] * (_row_text(item, self.rows) == value.sql)
-        columns = [label for label, each in self.relation.columns if each.sql == value.sql]
+        columns = [label for label, column in self.relation.columns if column.sql == value.sql]
         stored = [] if value.column is None else [self.relation.source.called.get(value.column, value.column)]
         return tuple(dict.fromkeys([*aliases, heading(node), *columns, *stored]))
 
@@ -222,7 +222,7 @@ class Answers:
             self.lists[id(call)] = [
                 replace(call, arguments=(call.arguments[0], argument, *rest)) for argument in listed.arguments
             ]
-        places = [self._place(each) for each in self.lists[id(call)]]
+        places = [self._place(quantile) for quantile in self.lists[id(call)]]
         return Expression(f"system.main.list_value({', '.join(f'v{place}' for place in places)})", "lists")
 
     def _place(self, call: Call) -> int:
@@ -278,9 +278,9 @@ class Answers:
         values = [named(node, self._kept(filtered)) for node in nodes]
 
         def bounds(at: int) -> tuple[Universe, Source]:
-            own, source = self._bounds(call, nodes[at], values[at])
-            self.relation.source.known(values[at].column).narrowed(own)
-            return own, source
+            interval, source = self._bounds(call, nodes[at], values[at])
+            self.relation.source.known(values[at].column).narrowed(interval)
+            return interval, source
 
         one = asked_of_two(call, values, None if filtered is None else repr(filtered.node), bounds)
         first, second = map(heading, nodes)
@@ -370,5 +370,5 @@ def bounded(relation: Relation, bounds: Mapping[str, Universe] | Universe | None
         elif value.range.columns & taken:
             value = replace(value, range=ANYTHING)
         columns.append((label, value))
-    own = {name: each for name, each in relation.source.stated.items() if name not in taken}
-    return replace(relation, columns=tuple(columns), source=replace(relation.source, stated=own))
+    stated = {name: interval for name, interval in relation.source.stated.items() if name not in taken}
+    return replace(relation, columns=tuple(columns), source=replace(relation.source, stated=stated))

@@ -47,8 +47,8 @@ def bounds_of_argument(
         if value.kind == TRUTH:
             return UNIT, "declared"  # by their type
         if (evident := _evident(value, given, table, is_column=name is not None)) is not None:
-            found, source = evident
-            return (found if kind == NUMBER else Days(found.lo, found.hi, kind == TIME)), source
+            universe, source = evident
+            return (universe if kind == NUMBER else Days(universe.lo, universe.hi, kind == TIME)), source
     shown = "x" if node is None else heading(node)
     if AGGREGATES[call.name].columns == 2:
         raise ParameterError(
@@ -85,8 +85,8 @@ def name_in(given: Mapping[str, Universe], node: Node | None, alias: str) -> str
     if isinstance(node, Column) and lowered(node.name) in given:
         return None
     if node is not None and not isinstance(node, Column):
-        said = _plain(heading(node))
-        if (name := next((name for name in given if _plain(name) == said), None)) is not None:
+        plain_text = _plain(heading(node))
+        if (name := next((name for name in given if _plain(name) == plain_text), None)) is not None:
             return name
     return alias if alias in given else None
 
@@ -109,12 +109,12 @@ def _evident(
     used = value.range.columns
     if isinstance(given, Universe) and used and not is_column:
         return None  # whether one pair is that of the columns or of what is made of them, nobody says
-    found = value.range.universe
-    if found is None:
+    universe = value.range.universe
+    if universe is None:
         return None
-    stated = [each for each in table.columns if lowered(each) in used & set(table.stated)]
+    stated = [column for column in table.columns if lowered(column) in used & set(table.stated)]
     for column in stated:
         table.known(column).narrowed(table.stated[lowered(column)])
     if isinstance(given, Mapping) and used & set(given):
-        return found, "given"
-    return found, "where" if value.range.by_where else "declared"
+        return universe, "given"
+    return universe, "where" if value.range.by_where else "declared"

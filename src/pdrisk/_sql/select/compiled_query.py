@@ -67,20 +67,20 @@ class CompiledQuery(TableWithPlan):
 
     def plain(self, lists: Sequence[list[Any]]) -> list[list[Any]]:
         """Keys that occur; 0 and 1 are numbers where the group is one."""
-        found = zip(self.whole, TableWithPlan.plain(self, lists), strict=True)
-        return [[key if key is None or not whole else int(key) for key in keys] for whole, keys in found]
+        groups = zip(self.whole, TableWithPlan.plain(self, lists), strict=True)
+        return [[key if key is None or not whole else int(key) for key in keys] for whole, keys in groups]
 
     def read(self, query: Query) -> TableReading:
         """What the rows say to the query that the plan is of; fails as `guarded` does."""
         return guarded(lambda: self._read(query))
 
     def _read(self, query: Query) -> TableReading:
-        summaries, found = self.summaries(query)
+        summaries, occurring_keys = self.summaries(query)
         keys = None if query.groups is None else query.groups.keys
         universes = tuple(line.universe for line in query.lines if line.universe is not None)
         # For what is computed of noisy values: as DuckDB has them.
         columns = range(len(self.plan.groups))
-        lists = self.plain(found) if keys is None else [list(values_at(keys, at)) for at in columns]
+        lists = self.plain(occurring_keys) if keys is None else [list(values_at(keys, at)) for at in columns]
         return TableReading(universes, summaries, list(map(_without_timestamps, lists)))
 
     @property
@@ -154,8 +154,8 @@ def compiled_query(
         people_read = PeopleRead(ids, query.unit, people.secret().hex(), have_one)
     plan = SummaryPlan(
         table.source,
-        tuple(rows.condition(each.node) for each in relation.owned),
-        tuple(rows.condition(each.node) for each in (*relation.where, *where)),
+        tuple(rows.condition(condition.node) for condition in relation.owned),
+        tuple(rows.condition(condition.node) for condition in (*relation.where, *where)),
         tuple(group_sql(rows, name)[0] for name in names),
         keys,
         parts,
@@ -175,8 +175,8 @@ def _parts(releases: Sequence[Noted], query: Query, arguments: _Arguments) -> It
             yield Different(key if condition is None else f"CASE WHEN {condition} THEN {key} END")
             continue
         if noted.argument is None or not noted.asked.statistic.bounded:
-            said = [each for each in (condition, arguments.present(noted)) if each is not None]
-            yield Counted(" AND ".join(said) if said else None)
+            terms = [term for term in (condition, arguments.present(noted)) if term is not None]
+            yield Counted(" AND ".join(terms) if terms else None)
             continue
         value, *other = arguments.numbers(noted)
         column = arguments.stored(noted) if condition is None else None
@@ -211,7 +211,9 @@ class _Arguments:
 
     def numbers(self, noted: Noted) -> tuple[str, ...]:
         """The arguments as DOUBLE, without the FILTER."""
-        return tuple(self.rows.number(_node(each.node)) for each in (noted.argument, noted.other) if each is not None)
+        return tuple(
+            self.rows.number(_node(argument.node)) for argument in (noted.argument, noted.other) if argument is not None
+        )
 
     def stored(self, noted: Noted) -> str | None:
         """Identifier of the column, if the argument is a column and nothing else; else None."""

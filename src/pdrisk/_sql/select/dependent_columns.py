@@ -31,8 +31,8 @@ def with_dependent_groups(select: Select, relation: Relation, keys: object) -> S
         return select
     rows = Rows(relation, aliases_of(select))
     groups = [positional(node, select) for node in select.groups]
-    listed = [each for each in (_listed(node, rows, relation) for node in groups) if each is not None]
-    found: dict[Node, Node] = {}
+    listed = [listing for listing in (_listed(node, rows, relation) for node in groups) if listing is not None]
+    dependents: dict[Node, Node] = {}
 
     def change(node: Node) -> Node | None:
         """The largest parts that depend on the groups become groups; what aggregates records is left as it is."""
@@ -41,7 +41,7 @@ def with_dependent_groups(select: Select, relation: Relation, keys: object) -> S
         value = node.arguments[0] if isinstance(node, Call) and _is_one_of(node) else node
         others = any(isinstance(part, Column) and part not in groups for part in below(value))
         if (others or value is not node) and _depends(_listed(value, rows, relation), listed):
-            found[node] = value
+            dependents[node] = value
             return value
         return node if isinstance(node, Call) and node.name in AGGREGATES else None
 
@@ -52,11 +52,11 @@ def with_dependent_groups(select: Select, relation: Relation, keys: object) -> S
         (item, alias) if isinstance(item, Star) else (rebuilt(item, change), alias or heading(item))
         for item, alias in select.items
     ]
-    order = tuple(replace(each, item=changed(each.item)) for each in select.order)
+    order = tuple(replace(ordering, item=changed(ordering.item)) for ordering in select.order)
     having, qualify = changed(select.having), changed(select.qualify)
-    if not found:
+    if not dependents:
         return select
-    more = dict.fromkeys(value for value in found.values() if value not in groups)
+    more = dict.fromkeys(value for value in dependents.values() if value not in groups)
     grouped = (*select.groups, *more)
     return replace(select, items=tuple(items), groups=grouped, having=having, qualify=qualify, order=order)
 

@@ -145,7 +145,11 @@ def _judged(
             "GROUP BY."
         )
     if isinstance(stated, Mapping):
-        needed = [each.column for each in answers.noted if each.column and each.asked.bounds_from in FROM_ELSEWHERE]
+        needed = [
+            aggregate.column
+            for aggregate in answers.noted
+            if aggregate.column and aggregate.asked.bounds_from in FROM_ELSEWHERE
+        ]
         check_slips(stated, [*(label for label, _ in relation.columns), *relation.source.below], needed, sources)
     owners = relation.owners
     if owners is None or owners.of_rows:
@@ -162,10 +166,10 @@ def _judged(
     if owners is not None:
         sources.check_readable(relation.source)
     noted = counted_people(answers.noted, known, people, known.rows if owners is None else owners.most)
-    found = [_line(each, relation.source, mechanism, interval, clip) for each in noted]
-    alone = {at for at, each in enumerate(noted) if each.asked.eps is not None}
-    lines, releases = joined(found, mechanism, alone)
-    explicit = [noted[releases.index(each)].asked.eps for each in range(max(releases) + 1)]
+    lines_asked = [_line(aggregate, relation.source, mechanism, interval, clip) for aggregate in noted]
+    alone = {at for at, aggregate in enumerate(noted) if aggregate.asked.eps is not None}
+    lines, releases = joined(lines_asked, mechanism, alone)
+    explicit = [noted[releases.index(release)].asked.eps for release in range(max(releases) + 1)]
     if even and any(explicit):
         raise ParameterError(
             "success= finds the eps of the whole query, of which every aggregate has an even share: leave out eps := "
@@ -178,7 +182,7 @@ def _judged(
         known = known_rows(known, people, owners, noted, columns)
     conditions = (*relation.owned, *relation.where, *where)
     groups = listed_groups(answers, keys, conditions, nested.counted)
-    grouped = [each.column or Computed(heading(each.node)) for each in answers.groups if each.node is not None]
+    grouped = [group.column or Computed(heading(group.node)) for group in answers.groups if group.node is not None]
     unit = unit_of(known, people, noted, lines, grouped, groups)
     check_weighing(lines, unit.per_person, quotients=weighs)
     if shared and unit.person:
@@ -202,10 +206,10 @@ def _judged(
         missing,
         (*(names[at] for at in read), *(() if owners is None else _columns_below(relation.source, nodes.all))),
         source=relation.source.name,
-        condition=" AND ".join(each.shown for each in (*relation.inside, *conditions)) or None,
+        condition=" AND ".join(predicate.shown for predicate in (*relation.inside, *conditions)) or None,
         trusted=answers.given
-        or any(each.given for each in (*relation.inside, *conditions))
-        or any(each.given for each in answers.noted),
+        or any(predicate.given for predicate in (*relation.inside, *conditions))
+        or any(aggregate.given for aggregate in answers.noted),
         said=canonical(
             relation.source.relation, nodes.where, nodes.groups, nodes.read, ways, nodes.people, relation.source.zone
         ),
@@ -214,7 +218,7 @@ def _judged(
         unit=unit,
         selection=chosen,
     )
-    written = [each for each in explicit if each is not None]
+    written = [share for share in explicit if share is not None]
     judged_query = Judged(
         query, relation, engine, unique(answers.names()), tuple(answers.groups), layers,
         sum(written, Fraction(0)), len(explicit) - len(written),
@@ -274,9 +278,9 @@ def _layers(nested: Layered, answers: Answers, settings: Settings) -> tuple[Laye
     windows = (part for _, item in items for part in below(item) if isinstance(part, Window))
     if not aggregates(core) and (of_people := next(windows, None)) is not None:
         raise of_records(of_people)
-    found = tuple((label, text(item, answers)) for label, item in items)
-    having, qualify, order, rest = tail(core, [value for _, value in found], answers)
-    layers = [Layer(found, having, rest, order, tuple(answers.windows), qualify, trees=answers.windows)]
+    columns = tuple((label, text(item, answers)) for label, item in items)
+    having, qualify, order, rest = tail(core, [value for _, value in columns], answers)
+    layers = [Layer(columns, having, rest, order, tuple(answers.windows), qualify, trees=answers.windows)]
     for over in nested.over:
         layers.append(layer_over(layers[-1], over, settings))
     return tuple(layers)
@@ -295,10 +299,13 @@ def _check_rows_of_nobody(relation: Relation, nodes: NodesAsked, noted: Sequence
 def _asked(answers: Answers, conditions: Sequence[Condition], noted: Sequence[Noted], people: People) -> NodesAsked:
     """What a question reads, over the columns of the source."""
     return NodesAsked(
-        tuple(each.node for each in conditions),
+        tuple(predicate.node for predicate in conditions),
         tuple(resolved(group.node, answers.rows) for group in answers.groups if group.node is not None),
         tuple(
-            tuple(None if each is None else each.node for each in (one.argument, one.other, one.filtered))
+            tuple(
+                None if expression is None else expression.node
+                for expression in (one.argument, one.other, one.filtered)
+            )
             for one in noted
         ),
         tuple(Column(str(name)) for name in people.columns),

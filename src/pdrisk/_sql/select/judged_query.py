@@ -76,14 +76,14 @@ class Judged:
         return only and all(COLUMN.fullmatch(sql) for sql, _ in self.items)
 
 
-def try_out(found: Judged, has_parameters: bool) -> None:
+def try_out(judged: Judged, has_parameters: bool) -> None:
     """Show both statements to a DuckDB without people; what it refuses there costs nothing."""
-    if not found.engine.reads_columns_only and (reading := found.engine.over_nobody):
+    if not judged.engine.reads_columns_only and (reading := judged.engine.over_nobody):
         described(reading, has_parameters)
-    if found.plain:
+    if judged.plain:
         return
-    columns = [f"CAST(NULL AS {group.type}) AS k{at}" for at, group in enumerate(found.groups)]
-    columns += [f"CAST(NULL AS {sql_type}) AS v{at}" for at, sql_type in enumerate(found.types)]
-    columns += [f"CAST(NULL AS DOUBLE) AS u{at}" for at in range(len(found.types))]
+    columns = [f"CAST(NULL AS {group.type}) AS k{at}" for at, group in enumerate(judged.groups)]
+    columns += [f"CAST(NULL AS {sql_type}) AS v{at}" for at, sql_type in enumerate(judged.types)]
+    columns += [f"CAST(NULL AS DOUBLE) AS u{at}" for at in range(len(judged.types))]
     nothing = f"(SELECT {', '.join(columns)}, CAST(0 AS BIGINT) AS code) AS {NOISY}"
-    computed(found.computed([sql for sql, _ in found.items], nothing), has_parameters)
+    computed(judged.computed([sql for sql, _ in judged.items], nothing), has_parameters)

@@ -17,45 +17,45 @@ from pdrisk.errors import ParameterError
 _ALL_COLUMNS: Final = "SELECT DISTINCT column_name FROM system.main.duckdbcolumns_at() WHERE NOT internal"
 
 
-def check_slips(names: Iterable[str], own: Collection[str], needed: Collection[str], sources: Sources) -> None:
+def check_slips(names: Iterable[str], columns: Collection[str], needed: Collection[str], sources: Sources) -> None:
     """Refuse a name of bounds that no table has and that looks like a column whose declared bounds are needed.
 
     All others may be those of columns that the query does not need: one dict serves many queries.
     """
-    slips = [name for name in names if did_you_mean(name, needed) and lowered(name) not in set(map(lowered, own))]
+    slips = [name for name in names if did_you_mean(name, needed) and lowered(name) not in set(map(lowered, columns))]
     if slips and (unknown := [name for name in slips if lowered(name) not in _known_columns(sources)]):
-        raise unknown_column(unknown[0], dict.fromkeys(own))
+        raise unknown_column(unknown[0], dict.fromkeys(columns))
 
 
 def _known_columns(sources: Sources) -> set[str]:
     """Columns of all tables that the text reads, the call passes or DuckDB has, and all aliases, in lower case."""
     tables: set[tuple[str, ...]] = {(name,) for name in (*sources.named, *(sources.tables or ()))}
-    found = _mentioned_names(sources, tables)
+    names = _mentioned_names(sources, tables)
     if not isinstance(sources, SourcesElsewhere) and sources.connection is not None:
-        found.update(name for (name,) in asked(sources.connection, _ALL_COLUMNS, []))
-    return set(map(lowered, found.union(*(columns_at(path, sources) for path in tables))))
+        names.update(name for (name,) in asked(sources.connection, _ALL_COLUMNS, []))
+    return set(map(lowered, names.union(*(columns_at(path, sources) for path in tables))))
 
 
 def _mentioned_names(sources: Sources, tables: set[tuple[str, ...]]) -> set[str]:
     """Names that the text gives; its tables are added to ``tables``."""
-    found: set[str] = set()
-    for each in (each for select in sources.selects for each in within(select)):
-        match each:
+    names: set[str] = set()
+    for part in (part for select in sources.selects for part in within(select)):
+        match part:
             case Select(items=items, ctes=ctes):
-                found.update(alias for _, alias in items)
-                found.update(column for cte in ctes.values() for column in cte.columns)
+                names.update(alias for _, alias in items)
+                names.update(column for cte in ctes.values() for column in cte.columns)
             case Subquery(columns=columns):
-                found.update(columns)
+                names.update(columns)
             case Table(path, _, columns):
-                found.update(columns)
+                names.update(columns)
                 tables.add(path)
-    return found
+    return names
 
 
 def is_correlated(path: tuple[str, ...], sources: Sources) -> bool:
     """Whether a column that a SELECT of the text does not know is one of the query around it."""
     *qualifiers, name = map(lowered, path)
-    selects = [each for select in sources.selects for each in within(select) if isinstance(each, Select)]
+    selects = [part for select in sources.selects for part in within(select) if isinstance(part, Select)]
 
     def has(select: Select) -> bool:
         """Whether FROM has the column, or a table of the name before it."""
@@ -66,7 +66,7 @@ def is_correlated(path: tuple[str, ...], sources: Sources) -> bool:
         return False
 
     for inner in selects:
-        around = [each for each in selects if all(each is not one for one in within(inner))]
+        around = [other for other in selects if all(other is not one for one in within(inner))]
         if inner is not sources.selects[0] and (name, *qualifiers) in set(_mentioned(inner)) and not has(inner):
             return any(map(has, around))
     return False

@@ -34,17 +34,17 @@ def listed_groups(answers: Answers, keys: object, conditions: Sequence[Condition
         keys = {name: keys[name] for name in passed if lowered(name) in names} or None
     if answers.groups:
         source = answers.relation.source
-        found = [limit for condition in conditions for limit in condition.limits()]
+        limits = [limit for condition in conditions for limit in condition.limits()]
         known = list(answers.groups)
         if keys is None or isinstance(keys, Mapping):  # else all are listed
-            known = [_on_its_days(group, found, answers.rows) for group in known]
+            known = [_on_its_days(group, limits, answers.rows) for group in known]
         listed, keys_from = keys_given(
             known,
             keys,
             lambda group: source.known(group.column).keys,
             lambda group: source.categories(group.column),
-            found,
-            public=partial(_public_keys, answers, conditions, found, lists),
+            limits,
+            public=partial(_public_keys, answers, conditions, limits, lists),
             counted=counted,
             passed=passed,
         )
@@ -63,7 +63,7 @@ def listed_groups(answers: Answers, keys: object, conditions: Sequence[Condition
 def _public_keys(
     answers: Answers,
     conditions: Sequence[Condition],
-    found: Sequence[Limit],
+    limits: Sequence[Limit],
     passed: Mapping[str, object],
     groups: Sequence[Grouping],
     given: Collection[int],
@@ -75,16 +75,16 @@ def _public_keys(
     listed = {at for places, _ in tables for at in places}
 
     def keys_of(column: Grouping) -> Sequence[Any] | None:
-        own = passed.get(lowered(column.names[0]), source.known(column.names[0]).keys)
-        return own if isinstance(own, list | tuple) else None
+        keys = passed.get(lowered(column.names[0]), source.known(column.names[0]).keys)
+        return keys if isinstance(keys, list | tuple) else None
 
     others = [None if at in listed else node for at, node in enumerate(nodes)]
-    return [*tables, *computed_keys(groups, others, given, source, keys_of, found)]
+    return [*tables, *computed_keys(groups, others, given, source, keys_of, limits)]
 
 
-def _on_its_days(group: Grouping, found: Sequence[Limit], rows: Rows) -> Grouping:
+def _on_its_days(group: Grouping, limits: Sequence[Limit], rows: Rows) -> Grouping:
     """A group with its keys on the days of a date that WHERE and its bounds allow."""
     if group.day is None:
         return group
-    values = within_bounds(group.sql, group.day, found, rows.range_of(group.day), rows)
+    values = within_bounds(group.sql, group.day, limits, rows.range_of(group.day), rows)
     return group if values is None else replace(group, values=values)

@@ -23,8 +23,8 @@ def foreign_columns(select: Select, ctes: Ctes, sources: Sources) -> list[Column
     """Columns that a SELECT names and its FROM does not have; ``ctes`` are those that it sees."""
     aliases = {lowered(alias) for _, alias in select.items if alias}
     named = dict.fromkeys(part for node in nodes_of(select) for part in below(node) if isinstance(part, Column))
-    unknown = [each for each in named if not tables_with(each, select.source, ctes, sources)]
-    return [each for each in unknown if each.qualifiers or lowered(each.name) not in aliases]
+    unknown = [column for column in named if not tables_with(column, select.source, ctes, sources)]
+    return [column for column in unknown if column.qualifiers or lowered(column.name) not in aliases]
 
 
 def label_of(leaf: Table | Subquery | File) -> str:

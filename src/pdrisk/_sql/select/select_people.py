@@ -64,14 +64,14 @@ class PeopleAsked:
         """The options for one table; what a dict says of others does not matter."""
 
         def own(option: str) -> object:
-            said = getattr(self, option)
-            if not isinstance(said, Mapping):
-                return said
-            named = by_table(option, said)
+            given = getattr(self, option)
+            if not isinstance(given, Mapping):
+                return given
+            named = by_table(option, given)
             if option == "person" and lowered(name) not in named:
                 raise ParameterError(
-                    f"person= names table {', '.join(map(str, said))}, and the query reads {name}. Name its column, or "
-                    "the table in public= if nobody is in it."
+                    f"person= names table {', '.join(map(str, given))}, and the query reads {name}. Name its column, "
+                    "or the table in public= if nobody is in it."
                 )
             return named.get(lowered(name))
 
@@ -88,21 +88,21 @@ class PeopleAsked:
             return checked_columns("person", self.person)
         if not isinstance(self.person, Mapping) or not self.person:
             return ()
-        each = [checked_columns("person", columns) for columns in self.person.values()]
-        if len({len(columns) for columns in each}) > 1:
+        id_columns = [checked_columns("person", columns) for columns in self.person.values()]
+        if len({len(columns) for columns in id_columns}) > 1:
             raise different_units()
-        return each[0]
+        return id_columns[0]
 
 
-def by_table(option: str, said: Mapping[Any, object]) -> dict[str, object]:
+def by_table(option: str, given: Mapping[Any, object]) -> dict[str, object]:
     """What an option says by the names that queries and links have for tables: in lower case, without their schemas."""
-    found = {last_name(str(table)): value for table, value in said.items()}
-    if len(found) < len(said):
+    named = {last_name(str(table)): value for table, value in given.items()}
+    if len(named) < len(given):
         raise ParameterError(
-            f"{option}= names tables of one name in several schemas, {', '.join(map(str, said))}: ask about each in a "
+            f"{option}= names tables of one name in several schemas, {', '.join(map(str, given))}: ask about each in a "
             "call of its own."
         )
-    return found
+    return named
 
 
 def people_of(asked: PeopleAsked, source: Source) -> People:
@@ -110,13 +110,13 @@ def people_of(asked: PeopleAsked, source: Source) -> People:
     names = {lowered(name): name for name in source.columns}
 
     def stored(option: str, given: object) -> tuple[Hashable, ...]:
-        found = checked_columns(option, given)
-        for column in found:
+        given_columns = checked_columns(option, given)
+        for column in given_columns:
             if not isinstance(column, str):
                 raise ColumnTypeError(f"{option} must be the name of a column, not of type {type(column).__name__}.")
             if lowered(column) not in names:
                 raise unknown_column(column, source.columns)
-        return tuple(names[lowered(str(column))] for column in found)
+        return tuple(names[lowered(str(column))] for column in given_columns)
 
     known = asked.known if asked.known.columns else source.declared.people or asked.known
     before, person = stored("person", list(known.columns) or None), stored("person", asked.person)
@@ -147,30 +147,30 @@ def owners_of_table(asked: PeopleAsked, source: Source, linked: Sequence[str] = 
     ``linked``: the columns of ids, of a table that links lead from.
     """
     name = source.asked_as or source.name
-    own = (replace(asked, person=list(linked)) if linked else asked).of_table(name)
+    options = (replace(asked, person=list(linked)) if linked else asked).of_table(name)
     if not isinstance(asked.constant, Mapping):
         there = set(map(lowered, source.columns))
-        same = [column for column in checked_columns("constant", own.constant) if lowered(str(column)) in there]
-        own = replace(own, constant=same or None)
+        same = [column for column in checked_columns("constant", options.constant) if lowered(str(column)) in there]
+        options = replace(options, constant=same or None)
     try:
-        people = people_of(own, source)
+        people = people_of(options, source)
     except UnknownColumnError as error:
-        said = str(error)
+        problem = str(error)
     else:
-        ways = {own.per_person if isinstance(asked.per_person, Mapping) else None, people.per_person}
-        if isinstance(asked.per_person, Mapping) and own.per_person not in (None, ONE):
+        ways = {options.per_person if isinstance(asked.per_person, Mapping) else None, people.per_person}
+        if isinstance(asked.per_person, Mapping) and options.per_person not in (None, ONE):
             raise ParameterError(
                 f'per_person= of {name} is "one" or nothing where several tables are asked: pass one word for all, or '
                 "write the aggregate into a subquery with GROUP BY the person."
             )
-        most = 1 if ONE in ways else checked_rows(own.rows) if isinstance(asked.rows, Mapping) else None
+        most = 1 if ONE in ways else checked_rows(options.rows) if isinstance(asked.rows, Mapping) else None
         constant = source.columns if most == 1 else people.constant
         key = tuple(map(str, people.columns))
         keys = owner_keys(name, source.columns, key, asked.links)
         factors = () if most is None else (f"{most:,} of {name}",)
         return Owners(key, most, constant=frozenset(map(str, constant)) - set(key), links=keys, factors=factors)
     raise UnknownColumnError(
-        f"{said} Every table of a query has all columns of person=, or nobody is in it: then name it in public=."
+        f"{problem} Every table of a query has all columns of person=, or nobody is in it: then name it in public=."
     )
 
 
@@ -198,8 +198,8 @@ def known_rows(
     people: People, asked: PeopleAsked, owners: Owners, noted: Sequence[Noted], by: Sequence[str | None]
 ) -> People:
     """The people with the number of their rows that follows from the tables, unless the call says it."""
-    said = (asked.rows, asked.per_person, people.per_person)
-    if any(each is not None for each in said):
+    choices = (asked.rows, asked.per_person, people.per_person)
+    if any(choice is not None for choice in choices):
         return people
     if owners.most is not None and owners.most > MOST_ROWS:
         raise too_many_rows(owners.factors, owners.most, MOST_ROWS)
@@ -223,7 +223,7 @@ def counted_people(noted: Sequence[Noted], people: People, asked: PeopleAsked, m
     several = checked_rows(asked.rows) not in (None, 1)
     if asked.rows is None and asked.per_person is None and people.per_person is None:
         several = most != 1 and not _are_of_people(noted, people)
-    return list(noted) if several or asked.unit is not None else [_counted(each, people) for each in noted]
+    return list(noted) if several or asked.unit is not None else [_counted(aggregate, people) for aggregate in noted]
 
 
 def _are_of_people(noted: Sequence[Noted], people: People) -> bool:
@@ -253,20 +253,22 @@ def unit_of(
     ``noted, lines``: what is asked for.
     ``by``: the columns of its groups, and what else it groups by.
     """
-    wanted = [(line.statistic, _columns(each)) for line, each in zip(lines, noted, strict=True)]
+    wanted = [(line.statistic, _columns(aggregate)) for line, aggregate in zip(lines, noted, strict=True)]
     unit = judged_unit(
         people, wanted, by, per_person=asked.per_person, rows=asked.rows, unit=asked.unit,
         groups=asked.groups if by or not people.columns else None, counts_rows=True,
         listed=None if groups is None or groups.keys is None else len(groups.keys),
         observed=groups is not None and groups.keys_from == "data",
     )  # fmt: skip
-    if unit.per_person in NO_DATE and (dated := [each for each in noted if isinstance(each.asked.universe, Days)]):
+    if unit.per_person in NO_DATE and (
+        dated := [aggregate for aggregate in noted if isinstance(aggregate.asked.universe, Days)]
+    ):
         raise ParameterError(
             f'per_person="{unit.per_person}" makes no date of a person\'s dates, but {dated[0].call.name} is asked of '
             'them: pass per_person="mean", "min" or "max", or rows=k.'
         )
     if unit.per_person in ("sum", "count"):
-        declared = [each.column for each in noted if each.asked.bounds_from in ("declared", "where")]
+        declared = [aggregate.column for aggregate in noted if aggregate.asked.bounds_from in ("declared", "where")]
         if declared:
             raise bounds_per_person(declared[0], unit)
     return unit
@@ -296,5 +298,5 @@ def _columns(noted: Noted) -> list[Hashable]:
     statistic = noted.asked.statistic
     if not (noted.call.distinct or isinstance(statistic, Distinct | Min | Max)):
         return []
-    found = [each.column or each.sql for each in (noted.argument, noted.other) if each is not None]
-    return list(found)
+    columns = [argument.column or argument.sql for argument in (noted.argument, noted.other) if argument is not None]
+    return list(columns)

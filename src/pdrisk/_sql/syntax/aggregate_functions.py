@@ -39,8 +39,15 @@ from pdrisk._sql.syntax.tree import Scalar
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 OF_WEIGHTS: Mapping[str, Weighted] = {
-    each.name: each
-    for each in (WeightedCount(), WeightedSum(), WeightedMean(), WeightedVar(), WeightedStd(), WeightedMedian())
+    weighted_statistic.name: weighted_statistic
+    for weighted_statistic in (
+        WeightedCount(),
+        WeightedSum(),
+        WeightedMean(),
+        WeightedVar(),
+        WeightedStd(),
+        WeightedMedian(),
+    )
 }
 WEIGHTED_QUANTILE = "weighted quantile"
 
@@ -69,17 +76,17 @@ class Aggregate:
             return OF_WEIGHTS[self.statistic]
         if "q" not in options:
             raise ParameterError("dp_weighted_quantile needs the quantile after the weights, as in (income, w, 0.9).")
-        found = weighted(statistic(("quantile", {"q": options["q"]})))
-        assert found is not None
-        return found
+        quantile = weighted(statistic(("quantile", {"q": options["q"]})))
+        assert quantile is not None
+        return quantile
 
     @property
     def options(self) -> tuple[str, ...]:
         """Its arguments after the column, in their order."""
-        own = ("q",) if self.statistic in ("quantile", WEIGHTED_QUANTILE) else ()
+        quantile = ("q",) if self.statistic in ("quantile", WEIGHTED_QUANTILE) else ()
         if not self.private or self.is_weighted:
-            return (*own, "eps") if self.private else own
-        return (*own, "eps", "lo", "hi", *(("ddof",) if self.statistic in ("var", "std") else ()))
+            return (*quantile, "eps") if self.private else quantile
+        return (*quantile, "eps", "lo", "hi", *(("ddof",) if self.statistic in ("var", "std") else ()))
 
 
 AGGREGATES: Mapping[str, Aggregate] = {
@@ -149,21 +156,21 @@ def asked(
     """
     kind = AGGREGATES[call.name]
     options = _options(call, kind, 0 if argument is None else 1)
-    found = statistic("nunique" if counts_different else _spec(call.name, kind, options))
-    if call.distinct and isinstance(found, Sum):
-        found = DistinctSum()
+    wanted = statistic("nunique" if counts_different else _spec(call.name, kind, options))
+    if call.distinct and isinstance(wanted, Sum):
+        wanted = DistinctSum()
     eps = epsilon(_eps(options["eps"])) if "eps" in options else None
-    if not found.bounded:
+    if not wanted.bounded:
         value = None if argument is None else argument.sql
-        return Asked(found, value, condition, Universe(0.0, 1.0), None, eps, counts_different=counts_different)
+        return Asked(wanted, value, condition, Universe(0.0, 1.0), None, eps, counts_different=counts_different)
     if argument is None:
         raise ParameterError(f"{call.name} needs a column, as in {call.name}(distance).")
     check_number(call.name, argument)
     if ("lo" in options) != ("hi" in options):
         raise ParameterError(f"{call.name} needs both ends of the bounds: lo := 1, hi := 675.")
     given = universe((options["lo"], options["hi"]), dates=True) if "lo" in options else None
-    own, source = (given, "given") if given is not None else bounds()
-    return Asked(found, argument.sql, condition, own, source, eps)  # type: ignore[arg-type]
+    interval, source = (given, "given") if given is not None else bounds()
+    return Asked(wanted, argument.sql, condition, interval, source, eps)  # type: ignore[arg-type]
 
 
 def asked_of_two(
@@ -188,15 +195,15 @@ def asked_of_two(
         check_number(call.name, argument)
     (first, source), (second, other_source) = bounds(0), bounds(1)
     both = (source, other_source)
-    own: Source = "given" if "given" in both else "where" if "where" in both else "declared"
+    joint_source: Source = "given" if "given" in both else "where" if "where" in both else "declared"
     one, other = arguments
-    found: Statistic
+    wanted: Statistic
     if kind.is_weighted:
-        found, second = kind.weighted(options), interval_of_weights(other.column or other.sql, second)
+        wanted, second = kind.weighted(options), interval_of_weights(other.column or other.sql, second)
     else:
-        found = statistic_of_two(kind.statistic, 1 if kind.ddof is None else kind.ddof)
+        wanted = statistic_of_two(kind.statistic, 1 if kind.ddof is None else kind.ddof)
     eps = epsilon(_eps(options["eps"])) if "eps" in options else None
-    return Asked(found, one.sql, condition, Rectangle(first.lo, first.hi, second), own, eps, other.sql)
+    return Asked(wanted, one.sql, condition, Rectangle(first.lo, first.hi, second), joint_source, eps, other.sql)
 
 
 def check_dates(shown: str, bounds: Universe, kind: str) -> None:

@@ -14,7 +14,9 @@ from pdrisk.errors import ParameterError
 def first_rows(select: Select, by: Sequence[Node]) -> Select:
     """A SELECT of the first row, in its order, of those that are equal in expressions."""
     partitions = tuple(meant(node, select) for node in by)
-    order = tuple((meant(each.item, select), each.how) for each in select.order if each.item is not None)
+    order = tuple(
+        (meant(ordering.item, select), ordering.how) for ordering in select.order if ordering.item is not None
+    )
     of_windows = any(
         isinstance(part, Window) for node in (*partitions, *(one for one, _ in order)) for part in below(node)
     )

@@ -35,7 +35,7 @@ def heading(node: Node, name_of: Callable[[Column], str] = lambda column: column
                 return _call(node, written)
             case Window(function, partitions, order, frame):
                 parts = [f"PARTITION BY {', '.join(map(written, partitions))}"] if partitions else []
-                items = ", ".join(f"{written(each)} {how}".strip() for each, how in order)
+                items = ", ".join(f"{written(expression)} {how}".strip() for expression, how in order)
                 parts += [f"ORDER BY {items}"] if items else []
                 return f"{written(function)} OVER ({' '.join([*parts, frame]).strip()})"
         assert isinstance(node, Operation)
@@ -56,12 +56,12 @@ def _call(node: Call, written: Callable[[Node], str]) -> str:
 
 def unique(names: Sequence[str]) -> tuple[str, ...]:
     """The names, with a number where a name is repeated."""
-    found: dict[str, str] = {}
+    taken: dict[str, str] = {}
     tried: dict[str, int] = {}
     for name in names:
         free, at = name, tried.get(name, 1)
-        while lowered(free) in found:
+        while lowered(free) in taken:
             free, at = f"{name}_{at}", at + 1
         tried[name] = at
-        found[lowered(free)] = free
-    return tuple(found.values())
+        taken[lowered(free)] = free
+    return tuple(taken.values())

@@ -29,10 +29,10 @@ def not_understood(what: str) -> NoReturn:
 def only(item: Json, *known: str) -> Json:
     """The parser's object, if it has no field beyond the known ones."""
     for name, value in item.items():
-        said = (
+        is_set = (
             value is not None and value is not False and value not in ("", [], {}, {"map": []}) and name not in SILENT
         )
-        if said and name not in known:
+        if is_set and name not in known:
             shown = name.replace("_", " ")
             not_understood(f"{shown}={value}" if isinstance(value, str) else shown)
     return item

@@ -228,9 +228,9 @@ def constant(value: Scalar) -> Expression:
     )
 
 
-def public(found: Expression, node: Constant) -> Expression:
+def public(expression: Expression, node: Constant) -> Expression:
     """A constant; for a parameter without range and values, which public texts would show."""
-    return found if node.given is None else replace(found, range=ANYTHING, values=None)
+    return expression if node.given is None else replace(expression, range=ANYTHING, values=None)
 
 
 def _kind_of_constant(value: Scalar) -> tuple[str, str]:

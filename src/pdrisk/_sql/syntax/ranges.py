@@ -57,7 +57,7 @@ def range_of(universe: Universe | None, column: str) -> Range:
 
 def hull(ranges: Sequence[Range]) -> Range:
     """The smallest range that holds several."""
-    return _made(min(each.lo for each in ranges), max(each.hi for each in ranges), ranges)
+    return _made(min(part.lo for part in ranges), max(part.hi for part in ranges), ranges)
 
 
 def range_of_sum(lies: Range) -> Range:
@@ -86,7 +86,7 @@ def range_of_time(name: str, times: Sequence[Range], unit: str = "") -> Range:
     ``unit``: of the last three.
     """
     place = PLACES.get(unit.lower().removesuffix("s"))
-    if not all(math.isfinite(end) for each in times for end in (each.lo, each.hi)):
+    if not all(math.isfinite(end) for time in times for end in (time.lo, time.hi)):
         return ANYTHING
     try:
         match name, times:
@@ -108,8 +108,8 @@ def range_of_time(name: str, times: Sequence[Range], unit: str = "") -> Range:
 
 
 def _month(days: float) -> int:
-    found = moment(math.floor(days), times=False)
-    return 12 * found.year + found.month - 1
+    date = moment(math.floor(days), times=False)
+    return 12 * date.year + date.month - 1
 
 
 def _second(days: float) -> int:

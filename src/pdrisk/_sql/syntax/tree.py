@@ -151,11 +151,11 @@ def union_of(
 ) -> Select:
     """UNION as a SELECT over its parts, so that ORDER BY and LIMIT are about all of it."""
     star = ((Star(), ""),)
-    found: list[Select] = []
+    selects: list[Select] = []
     for part in parts:
         same = isinstance(part.source, Union) and part == Select(star, part.source)
-        found += part.source.parts if same and isinstance(part.source, Union) else (part,)
-    return Select(star, Union(tuple(found)), order=order, limit=limit, offset=offset, distinct=distinct)
+        selects += part.source.parts if same and isinstance(part.source, Union) else (part,)
+    return Select(star, Union(tuple(selects)), order=order, limit=limit, offset=offset, distinct=distinct)
 
 
 def values_of(rows: Sequence[Sequence[Node]], first: int, letters: str) -> Select:
@@ -187,8 +187,8 @@ def set_of(how: str, parts: Sequence[Select], **rest: Any) -> Select:
 def nodes_of(select: Select) -> list[Node]:
     """The expressions of a SELECT beside its FROM."""
     nodes = [item for item, _ in select.items if not isinstance(item, Star)]
-    nodes += [*(select.groups or ()), *(each.item for each in select.order if each.item is not None)]
-    nodes += [each for each in (select.where, select.having, select.qualify) if each is not None]
+    nodes += [*(select.groups or ()), *(ordering.item for ordering in select.order if ordering.item is not None)]
+    nodes += [condition for condition in (select.where, select.having, select.qualify) if condition is not None]
     return nodes + [member.operand for member in select.members if member.operand is not None]
 
 
@@ -202,7 +202,7 @@ def with_nodes(select: Select, changed: Callable[[Node], Node]) -> Select:
         select,
         items=tuple((item if isinstance(item, Star) else changed(item), alias) for item, alias in select.items),
         groups=None if select.groups is None else tuple(map(changed, select.groups)),
-        order=tuple(replace(each, item=optional(each.item)) for each in select.order),
+        order=tuple(replace(ordering, item=optional(ordering.item)) for ordering in select.order),
         where=optional(select.where),
         having=optional(select.having),
         qualify=optional(select.qualify),
@@ -214,9 +214,9 @@ def within(select: Select) -> Iterator[Select | From]:
     """A SELECT and all SELECTs in its FROM, WHERE and CTEs."""
     waiting: list[Select | From] = [select]
     while waiting:
-        found = waiting.pop()
-        yield found
-        match found:
+        part = waiting.pop()
+        yield part
+        match part:
             case Select(source=source, ctes=ctes, members=members):
                 waiting += [source, *(cte.select for cte in ctes.values()), *(member.select for member in members)]
             case Subquery(inner):
@@ -229,4 +229,4 @@ def within(select: Select) -> Iterator[Select | From]:
 
 def reads_several(select: Select) -> bool:
     """Whether FROM and WHERE name several tables."""
-    return any(isinstance(each, Join | Union) or (isinstance(each, Select) and each.members) for each in within(select))
+    return any(isinstance(part, Join | Union) or (isinstance(part, Select) and part.members) for part in within(select))

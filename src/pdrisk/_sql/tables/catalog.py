@@ -72,7 +72,7 @@ class Catalog:
     @classmethod
     def read(cls, connection: DuckDBPyConnection, others: Sequence[str] = ()) -> tuple[Catalog, list[str | None]]:
         """The catalog, and the values of other expressions, which the same statement asks for."""
-        told = ", ".join(f"CAST({each} AS VARCHAR)" for each in (*_ABOUT_CONNECTION, *others))
+        told = ", ".join(f"CAST({expression} AS VARCHAR)" for expression in (*_ABOUT_CONNECTION, *others))
         rows = asked(connection, _CATALOG.format(told=told), [])
         types = {row[0]: row[1] for row in rows if row[2] is None}
         database, search_path, transaction, *values = next(row[5] for row in rows if row[5] and row[5][0] == row[0])
@@ -126,12 +126,12 @@ def named_tables(connection: DuckDBPyConnection) -> list[tuple[str, CatalogEntry
 
     A part of a name is in quotes where a dot would divide it.
     """
-    found = [
+    tables = [
         (name, entry)
         for name, entry, database in _shortest_names(connection)
         if not entry.is_view and entry.database in ("temp", database)
     ]
-    return sorted(found, key=lambda pair: pair[0])
+    return sorted(tables, key=lambda pair: pair[0])
 
 
 def _shortest_names(connection: DuckDBPyConnection) -> Iterator[tuple[str, CatalogEntry, str]]:
@@ -142,7 +142,7 @@ def _shortest_names(connection: DuckDBPyConnection) -> Iterator[tuple[str, Catal
         by_name.setdefault(lowered(entry.name), []).append(entry)
     places, database = catalog.places(), catalog.database
     for entry in catalog.entries:
-        path = [quoted(each) if set(each) & set('."') else each for each in (entry.database, entry.schema, entry.name)]
+        path = [quoted(part) if set(part) & set('."') else part for part in (entry.database, entry.schema, entry.name)]
         is_first = _first(by_name[lowered(entry.name)], places)[:1] == [entry]
         begin = 2 if is_first else 1 if entry.database in ("temp", database) else 0
         yield ".".join(path[begin:]), entry, database
@@ -190,6 +190,6 @@ def _place(entry: CatalogEntry) -> tuple[str, str]:
     return lowered(entry.database), lowered(entry.schema)
 
 
-def _first(found: list[CatalogEntry], places: list[tuple[str, str]]) -> list[CatalogEntry]:
+def _first(entries: list[CatalogEntry], places: list[tuple[str, str]]) -> list[CatalogEntry]:
     """Entries at the first of these places that has any."""
-    return next(filter(None, ([entry for entry in found if _place(entry) == place] for place in places)), [])
+    return next(filter(None, ([entry for entry in entries if _place(entry) == place] for place in places)), [])

@@ -50,10 +50,10 @@ class ConstrainedTable:
 
 def tables_in_duckdb(connection: DuckDBPyConnection, names: Sequence[str] | None) -> Iterator[ConstrainedTable]:
     """Tables of a connection to DuckDB: these, or all of the current database and temporary ones."""
-    found = named_tables(connection) if names is None else [(name, _looked_up(connection, name)) for name in names]
+    tables = named_tables(connection) if names is None else [(name, _looked_up(connection, name)) for name in names]
     types, constraints = (_by_table(asked(connection, sql, [])) for sql in (_COLUMNS, _CONSTRAINTS))
     ((collation,),) = asked(connection, _COLLATION, [])
-    for name, entry in found:
+    for name, entry in tables:
         if entry.is_view:
             yield ConstrainedTable(name, {}, (), {}, "", is_view=True)
             continue
@@ -63,19 +63,23 @@ def tables_in_duckdb(connection: DuckDBPyConnection, names: Sequence[str] | None
         stored = stored_columns(dict(types.get(place, ())))
         columns = {label: _type(column, is_collated=collated) for label, column in stored.items()}
         home = "".join(f"{plain_name(part)}." for part in name.split(".")[:-1] if '"' not in name)
-        own = [
+        table_constraints = [
             Constraint(kind, text, is_enforced, of, f"{home}{plain_name(other)}", referenced)
             for kind, text, is_enforced, of, other, referenced in constraints.get(place, ())
         ]
-        spelt = {lowered(each): each for each in columns}
-        conditions = {each.text: _spelt(duckdb_condition(each.text), spelt) for each in own if each.kind == "CHECK"}
-        yield ConstrainedTable(name, columns, own, conditions, plain_name(entry.name))
+        spelt = {lowered(label): label for label in columns}
+        conditions = {
+            constraint.text: _spelt(duckdb_condition(constraint.text), spelt)
+            for constraint in table_constraints
+            if constraint.kind == "CHECK"
+        }
+        yield ConstrainedTable(name, columns, table_constraints, conditions, plain_name(entry.name))
 
 
 def duckdb_constraints(connection: DuckDBPyConnection, entry: CatalogEntry) -> list[Constraint]:
     """Constraints of one table of DuckDB."""
-    found = _by_table(asked(connection, _CONSTRAINTS, [])).get((entry.database, entry.schema, entry.name), ())
-    return [Constraint(*each) for each in found]
+    rows = _by_table(asked(connection, _CONSTRAINTS, [])).get((entry.database, entry.schema, entry.name), ())
+    return [Constraint(*row) for row in rows]
 
 
 def postgres_constraints(connection: Any, table: str) -> list[Constraint]:
@@ -85,10 +89,10 @@ def postgres_constraints(connection: Any, table: str) -> list[Constraint]:
 
 def _by_table(rows: Sequence[Sequence[Any]]) -> dict[tuple[str, ...], list[Any]]:
     """Rows of the catalog without their first three columns, which say where a table is."""
-    found: dict[tuple[str, ...], list[Any]] = {}
+    by_place: dict[tuple[str, ...], list[Any]] = {}
     for row in rows:
-        found.setdefault(tuple(row[:3]), []).append(row[3:])
-    return found
+        by_place.setdefault(tuple(row[:3]), []).append(row[3:])
+    return by_place
 
 
 def _looked_up(connection: DuckDBPyConnection, name: str) -> CatalogEntry:
@@ -103,17 +107,19 @@ def tables_in_postgres(server: Any, names: Sequence[str] | None) -> Iterator[Con
     with one_connection(server) as connection:
         if names is None:
             visible = dict(catalog_rows(connection, _VISIBLE, settings=READ_ONLY))
-            found = [
+            tables = [
                 (name if visible.get(number) else f"{schema}.{name}", f"{schema}.{name}")
                 for number, schema, name in catalog_rows(connection, _TABLES_OF_SERVER)
             ]
         else:
-            found = [(name, name) for name in names]
-        for name, path in found:
+            tables = [(name, name) for name in names]
+        for name, path in tables:
             table = PostgresTable(connection, path).table()
             ((is_view, collated),) = catalog_rows(connection, _ABOUT, [table.source])
             constraints = [] if is_view else postgres_constraints(connection, table.source)
-            types = {str(label): _type(each, is_collated=label in collated) for label, each in table.columns.items()}
+            types = {
+                str(label): _type(column, is_collated=label in collated) for label, column in table.columns.items()
+            }
             conditions = {
                 constraint.text: postgres_condition(constraint.text)
                 for constraint in constraints
@@ -140,10 +146,10 @@ def _type(column: StoredColumn, *, is_collated: bool) -> CatalogType:
 def _spelt(node: Node | None, spelt: Mapping[str, str]) -> Node | None:
     """The condition with columns as the table spells them: to DuckDB capitals are alike."""
 
-    def change(each: Node) -> Node | None:
-        if not isinstance(each, Column):
+    def change(part: Node) -> Node | None:
+        if not isinstance(part, Column):
             return None
-        return Column(spelt.get(lowered(each.name), each.name), each.qualifiers)
+        return Column(spelt.get(lowered(part.name), part.name), part.qualifiers)
 
     return None if node is None else rebuilt(node, change)
 

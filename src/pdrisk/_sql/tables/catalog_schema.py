@@ -70,13 +70,15 @@ class CatalogSchema:
 
     def __repr__(self) -> str:
         lines = ["# From constraints of a database. Whoever passes this vouches that none was chosen from the data."]
-        for name, said in (("bounds", self.bounds), ("keys", self.keys)):
-            written = pformat(said, width=WIDTH - len(f"{name} = "), sort_dicts=False)
+        for name, declared in (("bounds", self.bounds), ("keys", self.keys)):
+            written = pformat(declared, width=WIDTH - len(f"{name} = "), sort_dicts=False)
             lines.append(f"{name} = {written}".replace("\n", "\n" + " " * len(f"{name} = ")))
         if self.links:
             written = pformat(self.links, width=WIDTH - len("# links = "), sort_dicts=False)
             lines += [f"# {printable(line)}" for line in f"links = {written}".splitlines()]
-        lines += [f"# {printable(f'{table}: {each}')}" for table, said in self.comments.items() for each in said]
+        lines += [
+            f"# {printable(f'{table}: {comment}')}" for table, comments in self.comments.items() for comment in comments
+        ]
         return "\n".join(lines)
 
 
@@ -126,16 +128,16 @@ def schema_from(con: Any, tables: Sequence[str] | None = None) -> CatalogSchema:
     if tables is not None and (names is None or not all(isinstance(name, str) and name for name in names)):
         raise ColumnTypeError("tables is a list of names of tables, as in ['people', 'survey.visits'].")
     names = None if names is None else list(dict.fromkeys(names))
-    found: list[ConstrainedTable]
+    tables_read: list[ConstrainedTable]
     if (server := server_of(con)) is not None:
-        found = list(tables_in_postgres(server, names))
+        tables_read = list(tables_in_postgres(server, names))
     else:
         _check_connection(con)
         with connected(con) as connection:
             assert connection is not None
-            found = list(tables_in_duckdb(connection, names))
+            tables_read = list(tables_in_duckdb(connection, names))
     schema = CatalogSchema({}, {}, {})
-    for table in found:
+    for table in tables_read:
         schema.bounds[table.name], schema.keys[table.name], schema.comments[table.name] = _declared(table)
         if links := [
             _link(constraint)
@@ -149,7 +151,7 @@ def schema_from(con: Any, tables: Sequence[str] | None = None) -> CatalogSchema:
 def _check_connection(con: object) -> None:
     if is_spark_session(con):
         raise ParameterError("tables of Spark have no constraints to read: declare bounds= and keys= by hand.")
-    names = {each.__name__ for each in type(con).__mro__}
+    names = {base.__name__ for base in type(con).__mro__}
     if "DuckDBPyConnection" not in names and not type(con).__module__.startswith("sqlalchemy."):
         raise ColumnTypeError(
             "con must be a connection to DuckDB or PostgreSQL, whose catalog is read, not of type "
@@ -159,9 +161,9 @@ def _check_connection(con: object) -> None:
 
 def _declared(table: ConstrainedTable) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     """Bounds, keys and comments of a table."""
-    allowed = {name: AllowedValues(values=each.labels) for name, each in table.columns.items() if each.labels}
+    allowed = {name: AllowedValues(values=column.labels) for name, column in table.columns.items() if column.labels}
     comments = ["a view, and constraints belong to tables: read those"] if table.is_view else []
-    required = {each.columns[0] for each in table.constraints if each.kind == "NOT NULL"}
+    required = {constraint.columns[0] for constraint in table.constraints if constraint.kind == "NOT NULL"}
     for constraint in table.constraints:
         if constraint.kind == "CHECK":
             comments += _check(table, constraint, allowed)
@@ -178,11 +180,11 @@ def _declared(table: ConstrainedTable) -> tuple[dict[str, Any], dict[str, Any], 
             keys[name] = listed
         elif low > high or listed is not None:
             comments.append(f"the CHECKs of {name!r} allow no value at all")
-        said = [_written(end, table.columns[name].kind) for end in (low, high)]
+        ends = [_written(end, table.columns[name].kind) for end in (low, high)]
         if universe_of((float(low), float(high))) is not None:
-            bounds[name] = tuple(said)
+            bounds[name] = tuple(ends)
         elif not listed and math.isfinite(low) != math.isfinite(high):
-            known = f"from {said[0]} on" if math.isfinite(low) else f"up to {said[1]}"
+            known = f"from {ends[0]} on" if math.isfinite(low) else f"up to {ends[1]}"
             comments.append(f"the CHECKs of {name!r} allow values {known}, which is one end: declare both")
     if optional := [repr(name) for name in keys if name not in required]:
         comments.append(f"NULL is no key of {', '.join(optional)}: add None to show such rows")
@@ -215,10 +217,10 @@ def _is_plain(constraint: Constraint) -> bool:
 
 
 def _link(constraint: Constraint) -> tuple[Any, str, Any]:
-    own, other = (
-        each[0] if len(each) == 1 else tuple(each) for each in (constraint.columns, constraint.referenced_columns)
+    columns, other = (
+        names[0] if len(names) == 1 else tuple(names) for names in (constraint.columns, constraint.referenced_columns)
     )
-    return own, constraint.referenced, other
+    return columns, constraint.referenced, other
 
 
 def _join(table: ConstrainedTable, constraint: Constraint) -> str:

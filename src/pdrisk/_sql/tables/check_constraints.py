@@ -49,7 +49,7 @@ class AllowedValues:
 
     def shared(self, other: AllowedValues) -> AllowedValues:
         """What both allow, in the order of the first list."""
-        lists = [each for each in (self.values, other.values) if each is not None]
+        lists = [listed for listed in (self.values, other.values) if listed is not None]
         common = set(lists[0]).intersection(*lists[1:]) if lists else set()
         values = tuple(value for value in lists[0] if value in common) if lists else None
         return AllowedValues(max(self.lo, other.lo), min(self.hi, other.hi), values)
@@ -96,22 +96,22 @@ def allowed_values(node: Node, columns: Mapping[str, CatalogType]) -> ByColumn |
 
 def _both(parts: Sequence[ByColumn | None]) -> ByColumn | None:
     """What all of them allow."""
-    found: ByColumn = {}
+    allowed: ByColumn = {}
     for part in parts:
         if part is None:
             return None
-        found |= {name: found.get(name, AllowedValues()).shared(values) for name, values in part.items()}
-    return found
+        allowed |= {name: allowed.get(name, AllowedValues()).shared(values) for name, values in part.items()}
+    return allowed
 
 
 def _either(parts: Sequence[Node], columns: Mapping[str, CatalogType]) -> ByColumn | None:
     """What one condition on a column allows, or that its value is missing; or what several lists of it allow."""
     missing = [part for part in parts if isinstance(part, Operation) and part.symbol == "isna"]
-    found = [allowed_values(part, columns) for part in parts if part not in missing]
-    ways = [way for way in found if way is not None]
+    alternatives = [allowed_values(part, columns) for part in parts if part not in missing]
+    ways = [way for way in alternatives if way is not None]
     names = {name for way in ways for name in way} | {_column(part.parts[0], columns) for part in missing}
     name = names.pop() if len(names) == 1 else None
-    if name is None or not ways or None in found:
+    if name is None or not ways or None in alternatives:
         return None
     if len(ways) == 1:
         return ways[0]
@@ -143,7 +143,7 @@ def _listed(left: Node, listed: Sequence[Node], columns: Mapping[str, CatalogTyp
     if name is None:
         return None
     column = columns[name]
-    values: list[Scalar] = [_constant(each, column) for each in listed]
+    values: list[Scalar] = [_constant(node, column) for node in listed]
     if column.kind == NUMBER:
         numbers = [value for value in values if _is_number(value)]
         if len(numbers) < len(values):
@@ -196,9 +196,9 @@ def _in_type(value: Scalar, to: str, column: CatalogType | None) -> Scalar:
 
 def _days(value: object) -> float | None:
     """Days from 1970-01-01 to a date, a time without a zone, or the text of one; None for anything else."""
-    if not are_dates([value]) or (found := stamp_of(value)) is None or found.tzinfo is not None:
+    if not are_dates([value]) or (stamp := stamp_of(value)) is None or stamp.tzinfo is not None:
         return None
-    return day_number(found)
+    return day_number(stamp)
 
 
 def _is_number(value: object) -> TypeGuard[Number]:

@@ -94,8 +94,8 @@ def ends(public: Source, node: Node) -> tuple[float, float] | None:
 
 def _told(public: Source, table: SQLTable, sql: str, names: Sequence[str]) -> list[Any]:
     """The numbers in the only row of a query over a public table; None for NULL."""
-    found = _read(public, table, sql)
-    return [None if np.ma.getmaskarray(found[name])[0] else found[name][0] for name in names]
+    arrays = _read(public, table, sql)
+    return [None if np.ma.getmaskarray(arrays[name])[0] else arrays[name][0] for name in names]
 
 
 def _read(public: Source, table: SQLTable, sql: str) -> Columns:
@@ -113,14 +113,14 @@ def public_rows(public: Source) -> pd.DataFrame:
     nodes = [Column(name) for name in public.columns]
     table, rows = compiled(public, nodes)
     values = list(map(rows.value, nodes))
-    listed = ", ".join(f"{each.sql} AS c{at}" for at, each in enumerate(values))
-    found = _read(public, table, f"SELECT {listed} FROM {table.source} LIMIT {MOST_PUBLIC_ROWS + 1}")
+    listed = ", ".join(f"{value.sql} AS c{at}" for at, value in enumerate(values))
+    arrays = _read(public, table, f"SELECT {listed} FROM {table.source} LIMIT {MOST_PUBLIC_ROWS + 1}")
     # By name: an engine may give its columns in another order.
-    columns = [_objects(np.ma.asarray(found[f"c{at}"]), each) for at, each in enumerate(values)]
+    columns = [_objects(np.ma.asarray(arrays[f"c{at}"]), value) for at, value in enumerate(values)]
     for at, name in enumerate(public.columns):
         if name in public.whole:  # which is read as floats
-            columns[at] = [None if each is None or each != each else int(each) for each in columns[at]]
-    frame = pd.DataFrame({at: pd.Series(each, dtype=object) for at, each in enumerate(columns)})
+            columns[at] = [None if cell is None or cell != cell else int(cell) for cell in columns[at]]
+    frame = pd.DataFrame({at: pd.Series(column, dtype=object) for at, column in enumerate(columns)})
     if len(frame) <= MOST_PUBLIC_ROWS:
         return frame
     raise ParameterError(
@@ -129,15 +129,15 @@ def public_rows(public: Source) -> pd.DataFrame:
     )
 
 
-def _objects(found: Any, column: Value) -> list[Any]:
+def _objects(array: Any, column: Value) -> list[Any]:
     """Values of a column, None where they are missing; times, which are read as whole numbers, as dates and times."""
-    listed = pd.Series(found.data).astype(object).tolist()
-    values = [None if gone else value for value, gone in zip(listed, np.ma.getmaskarray(found), strict=True)]
+    listed = pd.Series(array.data).astype(object).tolist()
+    values = [None if gone else value for value, gone in zip(listed, np.ma.getmaskarray(array), strict=True)]
     if column.family != DATE:
         return values
     # Times of Python: those of pandas lie between the years 1677 and 2262.
-    since = (None if each is None else timedelta(microseconds=int(each) * column.unit // 1000) for each in values)
-    times = [None if each is None else EPOCH + each for each in since]
+    since = (None if value is None else timedelta(microseconds=int(value) * column.unit // 1000) for value in values)
+    times = [None if elapsed is None else EPOCH + elapsed for elapsed in since]
     return [None if time is None else time.date() for time in times] if column.is_day else times
 
 

@@ -30,9 +30,12 @@ class DeclaredLink(NamedTuple):
     def owner_key(self, *, is_link: bool) -> OwnerKey:
         """The columns of either table, which equal values in the other's lead to one person by."""
         pairs = sorted(zip(self.key, self.columns, strict=True))
-        of = (lowered(self.parent), *(lowered(own) for own, _ in pairs))
+        of = (lowered(self.parent), *(lowered(parent_column) for parent_column, _ in pairs))
         return OwnerKey(
-            of, tuple(other if is_link else own for own, other in pairs), is_link, decides=is_link and self.decides
+            of,
+            tuple(other if is_link else parent_column for parent_column, other in pairs),
+            is_link,
+            decides=is_link and self.decides,
         )
 
 
@@ -51,21 +54,21 @@ def checked_links(links: object, person: object) -> Links:
         raise ColumnTypeError(f"links is a dict by table, as in {EXAMPLE}, not of type {type(links).__name__}.")
     if person is None:
         raise ParameterError('links= lead to people: pass person= as well, as in person={"customer": "c_custkey"}.')
-    found = {last_name(name): _links_of(name, given) for name, given in links.items()}
-    if len(found) < len(links):
+    declared = {last_name(name): _links_of(name, given) for name, given in links.items()}
+    if len(declared) < len(links):
         raise ParameterError("links= names a table twice, in other capitals: list all its links in one place.")
     ids = _ids(person) if isinstance(person, Mapping) else None
-    people = {*found, *(ids or ())}
-    for name, listed in found.items():
+    people = {*declared, *(ids or ())}
+    for name, listed in declared.items():
         has_ids = ids is not None and name in ids
-        found[name] = tuple(
+        declared[name] = tuple(
             link._replace(decides=at == 0 and not has_ids, to_people=last_name(link.parent) in people)
             for at, link in enumerate(listed)
         )
-    for name in found:
-        _check_way(name, found, ids)
-        _check_further(name, found[name], ids or {})
-    return found
+    for name in declared:
+        _check_way(name, declared, ids)
+        _check_further(name, declared[name], ids or {})
+    return declared
 
 
 def _ids(person: Mapping[Any, object]) -> dict[str, frozenset[str]]:
@@ -115,7 +118,7 @@ def _links_of(name: str, given: object) -> tuple[DeclaredLink, ...]:
     listed = given if isinstance(given, list) else [given]
     if not listed:
         raise ParameterError(f"links= of {name} is empty: write {EXAMPLE}, or leave the table out.")
-    return tuple(_link(name, each) for each in listed)
+    return tuple(_link(name, link) for link in listed)
 
 
 def _link(name: str, given: Any) -> DeclaredLink:
@@ -124,18 +127,18 @@ def _link(name: str, given: Any) -> DeclaredLink:
         raise ColumnTypeError(
             f"links= of {name} is (columns, table, columns of that table), or a list of such, as in {EXAMPLE}."
         )
-    own, key = (tuple(map(str, checked_columns("links", given[at]))) for at in (0, 2))
-    if not own or len(own) != len(key) or len(set(own)) < len(own) or len(set(key)) < len(key):
+    columns, key = (tuple(map(str, checked_columns("links", given[at]))) for at in (0, 2))
+    if not columns or len(columns) != len(key) or len(set(columns)) < len(columns) or len(set(key)) < len(key):
         raise ParameterError(
-            f"links= of {name} compares {len(own)} columns with {len(key)} of {given[1]}: name as many of both, each "
-            "once."
+            f"links= of {name} compares {len(columns)} columns with {len(key)} of {given[1]}: name as many of both, "
+            "each once."
         )
     if len(given) == 4 and given[3] != UNIQUE:
         raise ParameterError(
             f'links= of {name} has {shown(given[3])} after the columns of {given[1]}, where only "{UNIQUE}" may stand: '
             "your word that no two of its rows have the same."
         )
-    return DeclaredLink(own, given[1], key, len(given) == 4)
+    return DeclaredLink(columns, given[1], key, len(given) == 4)
 
 
 def owner_keys(name: str, columns: Collection[str], ids: Collection[str], links: Links) -> tuple[OwnerKey, ...]:
@@ -144,13 +147,13 @@ def owner_keys(name: str, columns: Collection[str], ids: Collection[str], links:
     What others link to is unique, except for ids of people, who may have several rows.
     """
     spelt = {lowered(column): column for column in columns}
-    own = [each.owner_key(is_link=True) for each in links.get(lowered(name), ()) if each.to_people]
+    keys_of_links = [link.owner_key(is_link=True) for link in links.get(lowered(name), ()) if link.to_people]
     others = [
-        each.owner_key(is_link=False) for of in links.values() for each in of if last_name(each.parent) == lowered(name)
+        link.owner_key(is_link=False) for of in links.values() for link in of if last_name(link.parent) == lowered(name)
     ]
-    found = []
-    for each in dict.fromkeys([*own, *others]):
-        if all(lowered(column) in spelt for column in each.columns):
-            named = tuple(spelt[lowered(column)] for column in each.columns)
-            found.append(each._replace(columns=named, is_single=not each.is_link and set(named) != set(ids)))
-    return tuple(found)
+    keys = []
+    for key in dict.fromkeys([*keys_of_links, *others]):
+        if all(lowered(column) in spelt for column in key.columns):
+            named = tuple(spelt[lowered(column)] for column in key.columns)
+            keys.append(key._replace(columns=named, is_single=not key.is_link and set(named) != set(ids)))
+    return tuple(keys)

@@ -32,28 +32,30 @@ def declared_for(frame: object, names: list[str]) -> Declarations:
     """Declarations of a frame by DuckDB's names of its columns."""
     if not isinstance(frame, pd.DataFrame):
         return Declarations()
-    said = declarations_of(frame)
+    declared = declarations_of(frame)
     name_of: dict[Hashable, Hashable] = dict(zip(frame.columns, names, strict=True))
-    own, schema = (
+    frame_entries, schema = (
         tuple(e if e.pattern else replace(e, column=name_of.get(e.column, e.column)) for e in entries)
-        for entries in (said.own, said.schema)
+        for entries in (declared.own, declared.schema)
     )
-    people = said.people
+    people = declared.people
     if people is not None:
         columns, constant = (
             tuple(name_of.get(column, column) for column in columns) for columns in (people.columns, people.constant)
         )
         people = replace(people, columns=columns, constant=constant)
-    return Declarations(own, schema, people)
+    return Declarations(frame_entries, schema, people)
 
 
-def declared_in_file(said: Mapping[str, Mapping[str, bytes]]) -> Declarations:
+def declared_in_file(metadata: Mapping[str, Mapping[str, bytes]]) -> Declarations:
     """Declarations of a frame that pandas wrote into Parquet files, from their metadata."""
     try:
-        found = {json.loads(words["PANDAS_ATTRS"]).get(ATTRIBUTE) for words in said.values() if "PANDAS_ATTRS" in words}
+        attributes = {
+            json.loads(words["PANDAS_ATTRS"]).get(ATTRIBUTE) for words in metadata.values() if "PANDAS_ATTRS" in words
+        }
     except (ValueError, AttributeError, TypeError):
         return Declarations()
     frame = pd.DataFrame()
-    if len(found) == 1:
-        (frame.attrs[ATTRIBUTE],) = found
+    if len(attributes) == 1:
+        (frame.attrs[ATTRIBUTE],) = attributes
     return declarations_of(frame)

@@ -77,10 +77,10 @@ def of_file(asked_as: str | tuple[str, ...], connection: DuckDBPyConnection, *, 
     first = path if isinstance(path, str) else path[0]
     columns = described(connection, f"SELECT * FROM {sql}", *_file_failure(first))
     _check_alike(connection, columns, () if isinstance(path, str) else path, partitions)
-    said = metadata(connection, path)
-    declared = declared_in_file(said)
-    meanings = meanings_in_files(connection, path, said, columns)
-    whole = whole_in_files(said, columns) - set(meanings)
+    file_metadata = metadata(connection, path)
+    declared = declared_in_file(file_metadata)
+    meanings = meanings_in_files(connection, path, file_metadata, columns)
+    whole = whole_in_files(file_metadata, columns) - set(meanings)
     sql, columns = as_meant(sql, columns, meanings)
     return Source(
         by_record(sql, columns),
@@ -109,14 +109,14 @@ def _check_alike(
 
 def _columns_not_read(connection: DuckDBPyConnection, frame: Any) -> str:
     """Columns that keep DuckDB from reading a frame, by their types, and advice."""
-    found = []
+    unreadable = []
     for name, column in single_columns(frame):
         try:
             connection.register(UNREAD, column)
             described(connection, f"SELECT * FROM {UNREAD}", "this frame", WHOLE)
         except Exception:  # noqa: BLE001 - whatever it says: the column has no row
-            found.append(repr(name))
-    return f"{', '.join(found)}, or make numbers or text of it" if found else "columns of unusual types"
+            unreadable.append(repr(name))
+    return f"{', '.join(unreadable)}, or make numbers or text of it" if unreadable else "columns of unusual types"
 
 
 def _file_failure(path: str) -> tuple[str, str]:

@@ -65,29 +65,29 @@ def metadata(connection: DuckDBPyConnection, path: str | tuple[str, ...]) -> dic
     source = f"system.main.parquet_kv_metadata({written_paths(path)})"
     keys = "'PANDAS_ATTRS', 'ARROW:schema', 'pandas'"
     sql = f"SELECT file_name, CAST(key AS VARCHAR), value FROM {source} WHERE key IN ({keys})"
-    found: dict[str, dict[str, bytes]] = {}
+    file_metadata: dict[str, dict[str, bytes]] = {}
     for name, key, value in _rows(connection, sql):
-        found.setdefault(name, {})[key] = value
-    return found
+        file_metadata.setdefault(name, {})[key] = value
+    return file_metadata
 
 
 def meanings_in_files(
     connection: DuckDBPyConnection,
     path: str | tuple[str, ...],
-    said: Mapping[str, Mapping[str, bytes]],
+    file_metadata: Mapping[str, Mapping[str, bytes]],
     columns: Mapping[str, str],
 ) -> dict[str, str]:
     """Meanings of columns in any of the files; "" where files do not agree."""
     if _STORED.isdisjoint(columns.values()):
         return {}
-    files = [_by_name(_in_schema(words["ARROW:schema"])) for words in said.values() if "ARROW:schema" in words]
+    files = [_by_name(_in_schema(words["ARROW:schema"])) for words in file_metadata.values() if "ARROW:schema" in words]
     names = [name for name in columns if any(lowered(name) in meanings for meanings in files)]
     if not names:
         return {}
     every = _rows(connection, f"SELECT file_name FROM system.main.parquet_file_metadata({written_paths(path)})")
     files += [{}] * (len(every) - len(files))
-    found = {name: {meanings.get(lowered(name)) for meanings in files} for name in names}
-    return {name: (meanings.pop() or "") if len(meanings) == 1 else "" for name, meanings in found.items()}
+    by_column = {name: {meanings.get(lowered(name)) for meanings in files} for name in names}
+    return {name: (meanings.pop() or "") if len(meanings) == 1 else "" for name, meanings in by_column.items()}
 
 
 def meanings_in_arrow(frame: Any, columns: Mapping[str, str]) -> dict[str, str]:
@@ -98,9 +98,9 @@ def meanings_in_arrow(frame: Any, columns: Mapping[str, str]) -> dict[str, str]:
     return {name: meanings[lowered(name)] for name in columns if lowered(name) in meanings}
 
 
-def whole_in_files(said: Mapping[str, Mapping[str, bytes]], columns: Mapping[str, str]) -> frozenset[str]:
+def whole_in_files(file_metadata: Mapping[str, Mapping[str, bytes]], columns: Mapping[str, str]) -> frozenset[str]:
     """Columns of whole numbers, by pandas' metadata, that one missing value would make floats."""
-    return frozenset().union(*(_whole(words.get("pandas"), columns) for words in said.values()))
+    return frozenset().union(*(_whole(words.get("pandas"), columns) for words in file_metadata.values()))
 
 
 def whole_in_arrow(frame: Any, columns: Mapping[str, str]) -> frozenset[str]:
@@ -112,8 +112,8 @@ def whole_in_arrow(frame: Any, columns: Mapping[str, str]) -> frozenset[str]:
 
 def _whole(words: bytes | None, columns: Mapping[str, str]) -> frozenset[str]:
     try:
-        said = json.loads(words or b"{}").get("columns", ())
-        kinds = {lowered(str(one["name"])): str(one["numpy_type"]) for one in said}
+        entries = json.loads(words or b"{}").get("columns", ())
+        kinds = {lowered(str(one["name"])): str(one["numpy_type"]) for one in entries}
     except (ValueError, AttributeError, LookupError, TypeError, RecursionError):  # it is broken
         return frozenset()
     whole = (name for name, sql_type in columns.items() if sql_type in INTEGERS)

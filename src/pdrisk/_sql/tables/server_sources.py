@@ -104,8 +104,8 @@ class SourcesElsewhere(Sources):
     def is_of_nobody(self, path: tuple[str, ...]) -> bool:
         """Whether the caller declared a table public, by its name in queries."""
         has_capitals = self.by_path and self.language is not SPARK  # where names differ in capitals alone
-        own = path if has_capitals else tuple(map(lowered, path))
-        return own in {tuple((name if has_capitals else lowered(name)).split(".")) for name in self.public}
+        spelt_path = path if has_capitals else tuple(map(lowered, path))
+        return spelt_path in {tuple((name if has_capitals else lowered(name)).split(".")) for name in self.public}
 
 
 def of_dataset(

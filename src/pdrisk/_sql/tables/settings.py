@@ -213,8 +213,8 @@ def _unclear(plans: Mapping[str, str], answers: Mapping[str, str]) -> set[str]:
     return {name for name, plan in plans.items() if name in FILES or not _is_built_in(name, answers[plan])}
 
 
-def _is_built_in(name: str, said: str) -> bool:
-    return '"No function matches' in said or (name in VARIADIC and '"error":false' in said)
+def _is_built_in(name: str, message: str) -> bool:
+    return '"No function matches' in message or (name in VARIADIC and '"error":false' in message)
 
 
 _MACROS = "SELECT function_name FROM system.main.duckdb_functions() WHERE NOT internal"

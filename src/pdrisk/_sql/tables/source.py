@@ -77,11 +77,11 @@ class Source:
         return Scan(as_remembered(self.sql), self._codes()) if self.made is None else self.made
 
     def _codes(self) -> tuple[tuple[str, tuple[Hashable, ...]], ...]:
-        found = []
+        missing = []
         for name in self.columns if self.declared.speak_of_codes else ():
             with suppress(ParameterError):  # of a schema that contradicts itself, for whoever reads the column
-                found.append((name, self.known(name).missing))
-        return tuple((name, codes) for name, codes in found if codes)
+                missing.append((name, self.known(name).missing))
+        return tuple((name, codes) for name, codes in missing if codes)
 
     @property
     def origin(self) -> Origin:
@@ -91,12 +91,12 @@ class Source:
     def range_of(self, column: str) -> Range:
         """Range of a column's numbers, of dates in days, as far as it is known."""
         name = lowered(column)
-        found = self.stated.get(name)
-        if found is None:
+        universe = self.stated.get(name)
+        if universe is None:
             with suppress(ParameterError):  # of a schema that contradicts itself, for whoever needs it
-                found = self.known(column).universe
+                universe = self.known(column).universe
         is_date = self.columns.get(column, "").startswith(("DATE", "TIMESTAMP"))
-        return range_of(found, name) if isinstance(found, Days) == is_date else ANYTHING  # of another such name
+        return range_of(universe, name) if isinstance(universe, Days) == is_date else ANYTHING  # of another such name
 
     def known(self, column: str | None) -> Known:
         """Declarations of a column; none for an expression."""
@@ -115,11 +115,11 @@ class Source:
         """Missing codes of columns."""
         if not self.declared.speak_of_codes:
             return {}
-        found = {name: codes for name in names if (codes := self.known(name).missing)}
-        for name, codes in found.items():
+        missing = {name: codes for name in names if (codes := self.known(name).missing)}
+        for name, codes in missing.items():
             sql_type = self.columns[name]
             kind = TIME if sql_type.startswith("TIMESTAMP_") else kind_of_type(sql_type)
             # A date beside text is compared as a frame's column of such objects is read.
             plain = [str(code) if kind == TEXT and isinstance(code, datetime.date) else code for code in codes]
             check_code_kinds(name, plain, kind, sql=True)
-        return found
+        return missing

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 def file_place(connection: DuckDBPyConnection, path: str | tuple[str, ...]) -> str | None:
     """Place of files: paths, sizes and times, with the settings they are read with; None for patterns and URLs."""
     if isinstance(path, tuple):
-        places = [file_place(connection, each) for each in path]
+        places = [file_place(connection, file) for file in path]
         return None if None in places else repr(places)
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return None
     if any(sign in path for sign in "*?["):
         return None
-    return f"{os.path.realpath(path)} {found.st_size} {found.st_mtime_ns} {_settings(connection)}"
+    return f"{os.path.realpath(path)} {status.st_size} {status.st_mtime_ns} {_settings(connection)}"
 
 
 def table_place(connection: DuckDBPyConnection, database: str) -> str | None:

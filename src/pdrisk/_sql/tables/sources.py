@@ -164,14 +164,14 @@ class Sources:
 
     @once
     def _public_entries(self) -> list[CatalogEntry]:
-        found = []
+        entries = []
         for name in sorted(self.public - set(self.named)):
             known = self.entry((name,) if self.tables is not None else tuple(name.split(".")))
             if known is None:
                 hint = "" if self.connection is None else did_you_mean(name, entry_names(self.connection))
                 raise ParameterError(f"public= names {name}, but there is no such table.{hint}")
-            found.append(known)
-        return found
+            entries.append(known)
+        return entries
 
     def keyword(self, name: str) -> Source | None:
         """Table passed under this name."""
@@ -232,7 +232,7 @@ class Sources:
                 f"table {entry.name} has generated columns, which may be computed anew at each read: ask a table "
                 "made from it."
             )
-        own = self._connection
+        connection = self._connection
         if entry.database != "temp":
             cursor = self.for_all
             try:
@@ -240,11 +240,12 @@ class Sources:
             except ParameterError:  # a view of temporary tables
                 pass
             else:
-                place = None if entry.is_view else lambda: table_place(own, entry.database)  # a view may change alone
+                # a view may change alone
+                place = None if entry.is_view else lambda: table_place(connection, entry.database)
                 return self._told(replace(self._of_entry(entry, columns, cursor), place=place))
-        pin(own, is_own=False)
-        columns = described(own, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
-        return self._told(self._of_entry(entry, columns, own))
+        pin(connection, is_own=False)
+        columns = described(connection, f"SELECT * FROM {entry.sql}", entry.name, WHOLE)
+        return self._told(self._of_entry(entry, columns, connection))
 
     @once
     def for_all(self) -> DuckDBPyConnection:
@@ -276,9 +277,9 @@ class Sources:
             raise ParameterError(
                 "schema= names none of the columns of this table: pass the schema of this table or frame."
             )
-        own = replace(source.declared, own=folded(source.declared.own), schema=folded(source.declared.schema))
-        said = own.and_schema(entries, people_of_schema(self.schema), None)
-        return replace(source, declared=said, folded=True)
+        declarations = replace(source.declared, own=folded(source.declared.own), schema=folded(source.declared.schema))
+        declared = declarations.and_schema(entries, people_of_schema(self.schema), None)
+        return replace(source, declared=declared, folded=True)
 
     def names(self) -> list[str]:
         """Names of all tables, for an error."""

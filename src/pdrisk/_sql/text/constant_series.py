@@ -42,10 +42,10 @@ def series_in_from(call: Node, alias: str, columns: tuple[str, ...]) -> Subquery
 def with_series(select: Select) -> Select:
     """A SELECT of the UNNEST of a series, without FROM, as one over the series; any other as it is."""
     nodes = [item for item, _ in select.items if not isinstance(item, Star)]
-    found = {part for node in nodes for part in below(node) if isinstance(part, Call) and part.name == "unnest"}
-    if not isinstance(select.source, Nothing) or len(found) != 1:
+    calls = {part for node in nodes for part in below(node) if isinstance(part, Call) and part.name == "unnest"}
+    if not isinstance(select.source, Nothing) or len(calls) != 1:
         return select
-    (unnest,) = found
+    (unnest,) = calls
     source = series_in_from(unnest.arguments[0], "", ()) if len(unnest.arguments) == 1 else None
     if source is None:
         return select
@@ -53,7 +53,7 @@ def with_series(select: Select) -> Select:
     def changed(node: Node) -> Node | None:
         return Column(source.columns[0]) if node == unnest else None
 
-    items = ((each if isinstance(each, Star) else rebuilt(each, changed), label) for each, label in select.items)
+    items = ((item if isinstance(item, Star) else rebuilt(item, changed), label) for item, label in select.items)
     return replace(select, items=tuple(items), source=source)
 
 

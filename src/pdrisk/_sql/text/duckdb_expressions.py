@@ -113,7 +113,7 @@ class ExpressionsOfDuckDB(ABC):
         if name == "dp_count" and pairs and pairs[0][1]["class"] == "STAR":
             only(pairs.pop(0)[1], "class", "type")
             name = "dp_count_star"
-        orders = [self.order(each) for each in (item["order_bys"] or {}).get("orders") or ()]
+        orders = [self.order(ordering) for ordering in (item["order_bys"] or {}).get("orders") or ()]
         call = Call(
             name,
             tuple(self.node(child) for _, child in pairs),
@@ -134,7 +134,7 @@ class ExpressionsOfDuckDB(ABC):
             not_understood("a qualified function name")
         if item["exclude_clause"] != "NO_OTHER":
             not_understood("EXCLUDE in a window")
-        given = [each["expression"] for each in item["arguments"]] if "arguments" in item else item["children"]
+        given = [argument["expression"] for argument in item["arguments"]] if "arguments" in item else item["children"]
         given = [*given, *(item[name] for name in ("offset_expr", "default_expr") if item.get(name))]
         name = item["function_name"].lower()
         self.functions.add(name)
@@ -145,10 +145,10 @@ class ExpressionsOfDuckDB(ABC):
             condition=self.optional(item["filter_expr"]),
         )
         order = []
-        for each in map(self.order, item["orders"]):
-            if each.item is None:
+        for ordering in map(self.order, item["orders"]):
+            if ordering.item is None:
                 not_understood("ORDER BY ALL in a window")
-            order.append((each.item, each.how))
+            order.append((ordering.item, ordering.how))
         return Window(call, tuple(map(self.node, item["partitions"])), tuple(order), self.frame(item))
 
     def frame(self, item: Json) -> str:

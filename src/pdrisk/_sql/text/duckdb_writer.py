@@ -102,7 +102,9 @@ class _Writer:
         if select.qualify is not None:
             unsure("QUALIFY")
         if select.order:
-            parts.append(f"ORDER BY {', '.join(inside.order(each, len(select.items)) for each in select.order)}")
+            parts.append(
+                f"ORDER BY {', '.join(inside.order(ordering, len(select.items)) for ordering in select.order)}"
+            )
         for word, node in (("LIMIT", select.limit), ("OFFSET", select.offset)):
             if node is not None and (not isinstance(node, Constant) or type(node.value) is not int or node.value < 0):
                 unsure(word)
@@ -170,7 +172,7 @@ class _At:
         groups = [self._bare(node, is_order=False) or self.node(node) for node in select.groups]
         if select.sets is None:
             return [f"GROUP BY {', '.join(groups)}"] if groups else []
-        sets = (f"({', '.join(groups[at] for at in own)})" for own in select.sets)
+        sets = (f"({', '.join(groups[at] for at in places)})" for places in select.sets)
         return [f"GROUP BY GROUPING SETS ({', '.join(sets)})"]
 
     def order(self, order: Order, items: int) -> str:
@@ -194,8 +196,10 @@ class _At:
 
     def _hides(self, column: Column, level: Level) -> bool:
         """Whether an alias stands for something else than the column of its name."""
-        found = level.aliases.get(lowered(column.name))
-        return found is not None and not (isinstance(found, Column) and lowered(found.name) == lowered(column.name))
+        aliased = level.aliases.get(lowered(column.name))
+        return aliased is not None and not (
+            isinstance(aliased, Column) and lowered(aliased.name) == lowered(column.name)
+        )
 
     def _column(self, column: Column) -> str:
         name, *more = lowered(column.name), *column.qualifiers
@@ -238,7 +242,7 @@ class _At:
                 if function.name not in {"count_star", *WINDOWS, *AGGREGATES} or function.distinct:
                     unsure(function.name)
                 by = f"PARTITION BY {', '.join(map(self.node, partitions))}" if partitions else ""
-                sort = f"ORDER BY {', '.join(f'{self.node(each)} {how}' for each, how in order)}" if order else ""
+                sort = f"ORDER BY {', '.join(f'{self.node(key)} {how}' for key, how in order)}" if order else ""
                 return f"{self._called(function)} OVER ({' '.join(filter(None, (by, sort, frame)))})"
             case Operation(symbol, parts) if symbol in OPERATIONS:
                 return operation(symbol, list(map(self.node, parts)))
@@ -296,8 +300,8 @@ class _At:
             case Constant(value):
                 return value is None or isinstance(value, str) or type(value) is int
             case Column():
-                found = next((kind for level in self.levels if (kind := level.type_of(node)) is not None), "")
-                return found in ("VARCHAR", *INTEGERS)
+                sql_type = next((kind for level in self.levels if (kind := level.type_of(node)) is not None), "")
+                return sql_type in ("VARCHAR", *INTEGERS)
             case Cast(_, to):
                 return to.startswith("VARCHAR")
             case Call(name):
@@ -315,15 +319,15 @@ def _below(node: Any) -> Iterator[Any]:
         case Call():
             inner = (*node.arguments, node.condition)
         case Case():
-            inner = (*(each for pair in node.branches for each in pair), node.otherwise)
+            inner = (*(expression for pair in node.branches for expression in pair), node.otherwise)
         case Cast():
             inner = (node.operand,)
         case Window():
-            inner = (node.function, *node.partitions, *(each for each, _ in node.order))
+            inner = (node.function, *node.partitions, *(expression for expression, _ in node.order))
         case _:
             inner = ()
-    for each in inner:
-        yield from () if each is None else _below(each)
+    for part in inner:
+        yield from () if part is None else _below(part)
 
 
 def _is_place(node: Node) -> bool:

@@ -35,7 +35,7 @@ class Level:
     @property
     def columns(self) -> frozenset[str]:
         """The names of all columns of FROM."""
-        return frozenset(name for _, own in self.tables for name in own)
+        return frozenset(name for _, columns in self.tables for name in columns)
 
     def type_of(self, column: Column) -> str | None:
         """Type of a column of FROM, "" if it is not known; None of what is none."""
@@ -51,8 +51,8 @@ def tables_in(item: From, ctes: Ctes, copies: Copies) -> Iterator[tuple[str, Col
         case Subquery(select, alias, columns):
             yield lowered(alias), renamed(columns_of(select, ctes, copies), columns)
         case Table(path, alias, columns):
-            own = ctes[lowered(path[0])] if is_a_cte(path, ctes) else copies(path).columns
-            yield lowered(alias or path[-1]), renamed({lowered(name): of for name, of in own.items()}, columns)
+            original = ctes[lowered(path[0])] if is_a_cte(path, ctes) else copies(path).columns
+            yield lowered(alias or path[-1]), renamed({lowered(name): of for name, of in original.items()}, columns)
         case Union(parts, None):
             yield "", dict.fromkeys(columns_of(parts[0], ctes, copies), "")
         case File() | Beside() | Union():
@@ -64,22 +64,24 @@ def columns_of(select: Select, ctes: Ctes, copies: Copies) -> dict[str, str]:
     for name, cte in select.ctes.items():
         ctes = {**ctes, lowered(name): renamed(columns_of(cte.select, ctes, copies), cte.columns)}
     tables = tuple(tables_in(select.source, ctes, copies))
-    found: dict[str, str] = {}
+    types: dict[str, str] = {}
     for item, alias in select.items:
         if isinstance(item, Star):
             listed = [columns for name, columns in tables if not item.table or name == lowered(item.table)]
-            found |= dict(pair for columns in listed for pair in columns.items())
+            types |= dict(pair for columns in listed for pair in columns.items())
         elif isinstance(item, Column):
-            found[lowered(alias or item.name)] = _type_of(item, tables) or ""
+            types[lowered(alias or item.name)] = _type_of(item, tables) or ""
         elif alias:
-            found[lowered(alias)] = ""
-    return found
+            types[lowered(alias)] = ""
+    return types
 
 
 def _type_of(column: Column, tables: Sequence[tuple[str, Columns]]) -> str | None:
-    own = [columns for name, columns in tables if not column.qualifiers or (lowered(column.qualifiers[-1]) == name)]
-    found = {columns[lowered(column.name)] for columns in own if lowered(column.name) in columns}
-    return found.pop() if len(found) == 1 else "" if found else None
+    candidates = [
+        columns for name, columns in tables if not column.qualifiers or (lowered(column.qualifiers[-1]) == name)
+    ]
+    types = {columns[lowered(column.name)] for columns in candidates if lowered(column.name) in columns}
+    return types.pop() if len(types) == 1 else "" if types else None
 
 
 def is_a_cte(path: tuple[str, ...], ctes: Ctes) -> bool:

@@ -55,5 +55,5 @@ def too_deep() -> ParameterError:
 
 def _word(text: str) -> str:
     """The first word that is no comment."""
-    found = re.match(r"(?:\s|;|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*([A-Za-z]+)", text, re.DOTALL)
-    return found[1].upper() if found else ""
+    match = re.match(r"(?:\s|;|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*([A-Za-z]+)", text, re.DOTALL)
+    return match[1].upper() if match else ""

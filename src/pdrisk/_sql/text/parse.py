@@ -79,9 +79,9 @@ class _Reader(ExpressionsOfDuckDB):
             refuse(node["type"])
         for item in node.get("cte_map", {}).get("map", []):
             self.scalars.around[-1][item["key"]] = self.cte(item["value"])
-        found = self.union(node) if node["type"] == "SET_OPERATION_NODE" else self.plain_select(node)
-        found = self.scalars.settled(with_series(found))
-        return replace(found, ctes=self.scalars.around.pop())
+        select = self.union(node) if node["type"] == "SET_OPERATION_NODE" else self.plain_select(node)
+        select = self.scalars.settled(with_series(select))
+        return replace(select, ctes=self.scalars.around.pop())
 
     def union(self, node: Json) -> Select:
         only(node, "type", "modifiers", "cte_map", "setop_type", "setop_all", "left", "right", "children")
@@ -110,7 +110,7 @@ class _Reader(ExpressionsOfDuckDB):
         order, limit, offset, distinct = self.modifiers(node)
         groups, sets = self.groups(node)
         where, members = self.where(node["where_clause"])
-        found = Select(
+        select = Select(
             items=tuple((self.item(item), item.get("alias", "")) for item in node["select_list"]),
             source=self.source(node["from_table"]),
             where=where,
@@ -124,8 +124,8 @@ class _Reader(ExpressionsOfDuckDB):
             qualify=self.optional(node.get("qualify")),
             sets=sets,
         )
-        by = [each for modifier in node["modifiers"] for each in modifier.get("distinct_on_targets") or ()]
-        return first_rows(found, list(map(self.node, by))) if by else found
+        by = [target for modifier in node["modifiers"] for target in modifier.get("distinct_on_targets") or ()]
+        return first_rows(select, list(map(self.node, by))) if by else select
 
     def modifiers(self, node: Json) -> tuple[tuple[Order, ...], Node | None, Node | None, bool]:
         """ORDER BY, LIMIT, OFFSET and DISTINCT."""
@@ -184,7 +184,7 @@ class _Reader(ExpressionsOfDuckDB):
         groups = tuple(self.node(item) for item in expressions)
         if not sets or sets == [list(range(len(expressions)))]:
             return groups, None
-        return groups, tuple(sorted(map(tuple, sets), key=lambda each: (-len(each), each)))
+        return groups, tuple(sorted(map(tuple, sets), key=lambda places: (-len(places), places)))
 
     def cte(self, value: Json) -> Cte:
         only(value, "aliases", "materialized", "query", "query_node")

@@ -100,14 +100,14 @@ class ScalarsRead:
         What the values follow from, such as a parameter, stays known of them. None may follow from noisy values.
         """
         select = self._with_ctes(select)
-        found = [constant for node in _nodes(select) for constant in constants(node)]
+        constants_within = [constant for node in _nodes(select) for constant in constants(node)]
         subqueries = None if self.known is None else self.known.subqueries
-        if subqueries is None or any(isinstance(each, Noisy) for each in found):
+        if subqueries is None or any(isinstance(constant, Noisy) for constant in constants_within):
             return None
         values = subqueries.listed(select)
         if values is None:
             return None
-        if any(each.given is not None for each in found):
+        if any(constant.given is not None for constant in constants_within):
             values = [rebuilt(value, _outside) for value in values]
         return Operation("in", (operand, *values)) if values else Constant(False)
 
@@ -122,8 +122,8 @@ class ScalarsRead:
         for _, path in self.open.values():
             raise correlated(path)
         select, *others = (
-            replace(each, functions=functions, has_parameters=bool(parameters.used))
-            for each in (select, *(asked for asked, _ in self.asked))
+            replace(statement, functions=functions, has_parameters=bool(parameters.used))
+            for statement in (select, *(asked for asked, _ in self.asked))
         )
         if self.known is not None:
             self.known.selects, self.known.columns = others, [columns for _, columns in self.asked]
@@ -147,20 +147,20 @@ def _asked_for(select: Select, ctes: Mapping[str, Cte]) -> dict[str, Cte]:
 
 def _tables(select: Select) -> Iterator[str]:
     """The names in FROM, of its subqueries and own CTEs too."""
-    for each in within(select):
-        if isinstance(each, Table) and len(each.path) == 1:
-            yield lowered(each.path[0])
+    for part in within(select):
+        if isinstance(part, Table) and len(part.path) == 1:
+            yield lowered(part.path[0])
 
 
 def _nodes(select: Select) -> Iterator[Node]:
     """All expressions of a SELECT and of those in it."""
-    for each in within(select):
-        if isinstance(each, Join) and each.condition is not None:
-            yield each.condition
-        if isinstance(each, Select):
-            yield from nodes_of(each)
-            yield from (node for node in (each.limit, each.offset) if node is not None)
-            yield from (node for item, _ in each.items if isinstance(item, Star) for node in item.replaced.values())
+    for part in within(select):
+        if isinstance(part, Join) and part.condition is not None:
+            yield part.condition
+        if isinstance(part, Select):
+            yield from nodes_of(part)
+            yield from (node for node in (part.limit, part.offset) if node is not None)
+            yield from (node for item, _ in part.items if isinstance(item, Star) for node in item.replaced.values())
 
 
 def _outside(node: Node) -> Node | None:

@@ -161,12 +161,12 @@ class ExpressionsOfSqlglot(FunctionsOfSqlglot):
         parts = []
         waiting = [node]
         while waiting:
-            each = waiting.pop()
-            if type(each).__name__ == name:
-                self.only(each, "this", "expression")
-                waiting += [each.expression, each.this]
+            operand = waiting.pop()
+            if type(operand).__name__ == name:
+                self.only(operand, "this", "expression")
+                waiting += [operand.expression, operand.this]
             else:
-                parts.append(each)
+                parts.append(operand)
         return parts
 
     def joined(self, node: Expression) -> Node:
@@ -188,8 +188,8 @@ class ExpressionsOfSqlglot(FunctionsOfSqlglot):
     def member(self, node: Expression) -> Node:
         if node.args.get("query") is not None:
             self.only(node, "this", "query")
-            found = self.scalars.member(self.node(node.this), self.select(node.args["query"]))
-            return found or self.refuse("Subquery")
+            condition = self.scalars.member(self.node(node.this), self.select(node.args["query"]))
+            return condition or self.refuse("Subquery")
         self.only(node, "this", "expressions")
         return Operation("in", (self.node(node.this), *self.nodes(node)))
 
@@ -207,11 +207,11 @@ class ExpressionsOfSqlglot(FunctionsOfSqlglot):
         self.only(node, "this", "ifs", "default")
         operand = None if node.args.get("this") is None else self.node(node.this)
         branches = []
-        for each in node.args["ifs"]:
-            self.only(each, "this", "true")
-            when = self.node(each.this)
+        for branch in node.args["ifs"]:
+            self.only(branch, "this", "true")
+            when = self.node(branch.this)
             branches.append(
-                (when if operand is None else Operation("==", (operand, when)), self.node(each.args["true"]))
+                (when if operand is None else Operation("==", (operand, when)), self.node(branch.args["true"]))
             )
         default = node.args.get("default")
         return Case(tuple(branches), Constant(None) if default is None else self.node(default))
@@ -253,19 +253,19 @@ class ExpressionsOfSqlglot(FunctionsOfSqlglot):
             made = Call(OF_PLACES[name], ())
         elif name in OF_ROWS:
             self.only(function, "this", "offset", "default")
-            given = (function.args.get(each) for each in ("this", "offset", "default"))
-            made = call(OF_ROWS[name], *(self.node(each) for each in given if each is not None))
+            given = (function.args.get(key) for key in ("this", "offset", "default"))
+            made = call(OF_ROWS[name], *(self.node(argument) for argument in given if argument is not None))
         else:
-            found = self.node(function)
-            if not isinstance(found, Call):
+            called = self.node(function)
+            if not isinstance(called, Call):
                 self.refuse(function)
-            made = found
+            made = called
         order = node.args.get("order")
         ordered = [] if order is None else list(map(self.order, self.only(order, "expressions").expressions))
         return Window(
             replace(made, names=(), condition=condition),
             tuple(map(self.node, node.args.get("partition_by") or ())),
-            tuple((each.item, each.how) for each in ordered if each.item is not None),
+            tuple((ordering.item, ordering.how) for ordering in ordered if ordering.item is not None),
             self.frame(node.args.get("spec")),
         )
 
@@ -321,10 +321,10 @@ class ExpressionsOfSqlglot(FunctionsOfSqlglot):
             self.refuse(node.this)
         q = self.inner(node.this)
         orders = tuple(map(self.order, self.only(node.expression, "expressions").expressions))
-        found = percentile_of(call(name, q), orders)
-        if found is None:
+        percentile = percentile_of(call(name, q), orders)
+        if percentile is None:
             raise ParameterError("a percentile is WITHIN GROUP (ORDER BY x), of one column.")
-        return found
+        return percentile
 
     def filtered(self, node: Expression) -> Node:
         self.only(node, "this", "expression")

@@ -50,7 +50,7 @@ def is_fractional(node: Any, names: Collection[str] = ()) -> bool:
     if name in LIKE_ANY:
         return any(map(of, (node.this, *node.expressions)))
     if name == "Case":
-        return any(of(each) for each in (*(one.args["true"] for one in node.args["ifs"]), node.args.get("default")))
+        return any(of(branch) for branch in (*(one.args["true"] for one in node.args["ifs"]), node.args.get("default")))
     return name in (*ARITHMETIC, "Mod") and (of(node.this) or of(node.expression))
 
 
@@ -63,10 +63,10 @@ def fractional_names(root: Any, types: Types, name_of: Callable[[Any], str]) -> 
     """
     from sqlglot import expressions
 
-    ctes = {lowered(each.alias) for each in root.find_all(expressions.CTE)}
+    ctes = {lowered(cte.alias) for cte in root.find_all(expressions.CTE)}
     known: dict[str, set[str]] = {}
     for table in root.find_all(expressions.Table):
-        path = tuple(name_of(table.args[each]) for each in ("catalog", "db", "this") if table.args.get(each))
+        path = tuple(name_of(table.args[part]) for part in ("catalog", "db", "this") if table.args.get(part))
         try:
             columns = types(path)
         except ParameterError:
@@ -75,12 +75,12 @@ def fractional_names(root: Any, types: Types, name_of: Callable[[Any], str]) -> 
             continue
         for column, sql_type in columns.items():
             known.setdefault(lowered(column), set()).add(sql_type)
-    made = [(lowered(each.alias), each.this) for each in root.find_all(expressions.Alias)]
-    found = {name for name, _ in made} | set(known)
-    found -= {name for name, kinds in known.items() if not kinds <= OF_FRACTIONS}
-    renamed = (each.args.get("columns") or () for each in root.find_all(expressions.TableAlias))
-    found -= {lowered(str(each.name)) for columns in renamed for each in columns}
-    found = {name for name in found if not name.startswith(("col", "column")) or not name[-1].isdigit()}  # of VALUES
-    while lost := {name for name, node in made if name in found and not is_fractional(node, found)}:
-        found -= lost
-    return frozenset(found)
+    made = [(lowered(alias.alias), alias.this) for alias in root.find_all(expressions.Alias)]
+    names = {name for name, _ in made} | set(known)
+    names -= {name for name, kinds in known.items() if not kinds <= OF_FRACTIONS}
+    renamed = (alias.args.get("columns") or () for alias in root.find_all(expressions.TableAlias))
+    names -= {lowered(str(column.name)) for columns in renamed for column in columns}
+    names = {name for name in names if not name.startswith(("col", "column")) or not name[-1].isdigit()}  # of VALUES
+    while lost := {name for name, node in made if name in names and not is_fractional(node, names)}:
+        names -= lost
+    return frozenset(names)

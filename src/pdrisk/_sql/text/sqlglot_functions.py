@@ -130,8 +130,8 @@ class FunctionsOfSqlglot(ABC):
     def truncated(self, node: Expression) -> Node:
         self.only(node, "this", "unit")
         unit = node.args["unit"]
-        found = call("date_trunc", Constant(str(unit.name).lower()), self.node(node.this))
-        return Cast(found, "DATE", forgiving=True) if type(node).__name__ == "DateTrunc" else found
+        truncated = call("date_trunc", Constant(str(unit.name).lower()), self.node(node.this))
+        return Cast(truncated, "DATE", forgiving=True) if type(node).__name__ == "DateTrunc" else truncated
 
     def interval(self, node: Expression) -> Node:
         self.only(node, "this", "unit")
@@ -259,8 +259,8 @@ class FunctionsOfSqlglot(ABC):
         text, pattern = self.node(node.this), self.node(node.expression)
         if not isinstance(pattern, Constant) or not isinstance(pattern.value, str) or "\\" in pattern.value:
             self.refuse("Like")
-        found = call("~~*" if type(node).__name__ == "ILike" else "~~", text, pattern)
-        return Operation("not", (found,)) if node.args.get("negate") else found
+        comparison = call("~~*" if type(node).__name__ == "ILike" else "~~", text, pattern)
+        return Operation("not", (comparison,)) if node.args.get("negate") else comparison
 
     def joined_text(self, node: Expression) -> Node:
         """Texts one after the other: what is missing is left out by PostgreSQL's CONCAT alone."""
@@ -271,10 +271,10 @@ class FunctionsOfSqlglot(ABC):
         texts = list(map(self.node, node.expressions))
         if node.args.get("coalesce"):
             return call("concat", *texts)
-        found = texts[0]
+        joined = texts[0]
         for text in texts[1:]:
-            found = call("||", found, text)
-        return found
+            joined = call("||", joined, text)
+        return joined
 
     def padded(self, node: Expression) -> Node:
         self.only(node, "this", "expression", "fill_pattern", "is_left")
@@ -336,9 +336,9 @@ def _moment(to: str, written: str) -> datetime.date:
     """A date or time that is written out."""
     read = datetime.date.fromisoformat if to == "DATE" else datetime.datetime.fromisoformat
     try:
-        found = read(written)
+        moment = read(written)
     except ValueError:
-        found = None
-    if found is None or getattr(found, "tzinfo", None) is not None:
+        moment = None
+    if moment is None or getattr(moment, "tzinfo", None) is not None:
         raise ParameterError("a date is written like '2020-12-31', a time like '2020-12-31 23:59:00', zone aside.")
-    return found
+    return moment

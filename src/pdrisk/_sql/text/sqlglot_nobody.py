@@ -19,24 +19,24 @@ class StatementsOfNobody(StatementsOfSqlglot):
     def node(self, node: Expression) -> Node:
         if type(node).__name__ != "Exists":
             return super().node(node)
-        found: Any = Membership(self.select(self.only(node, "this").this), None, negated=False)
-        return found
+        membership: Any = Membership(self.select(self.only(node, "this").this), None, negated=False)
+        return membership
 
     def member(self, node: Expression) -> Node:
         if node.args.get("query") is None:
             return super().member(node)
         self.only(node, "this", "query")
-        found: Any = Membership(self.select(node.args["query"]), self.node(node.this), negated=False)
-        return found
+        membership: Any = Membership(self.select(node.args["query"]), self.node(node.this), negated=False)
+        return membership
 
     def scalar_subquery(self, node: Expression) -> Node:
-        found: Any = Subquery(self.select(node), "", ())
-        return found
+        subquery: Any = Subquery(self.select(node), "", ())
+        return subquery
 
     def type(self, node: Expression) -> str:
         """Name of a type; a text of at most so many letters is cut elsewhere."""
-        found = super().type(node)
-        return self.refuse("Cast") if found == "VARCHAR" and node.expressions else found
+        sql_type = super().type(node)
+        return self.refuse("Cast") if sql_type == "VARCHAR" and node.expressions else sql_type
 
     def set_of(self, node: Expression) -> Select:
         """INTERSECT and EXCEPT, of which `Select` has another meaning where values are missing."""

@@ -79,8 +79,8 @@ def parsed_as(
         _check_texts(text, tokens, language)
         statements = sqlglot.parse(_numbered(text, tokens), read=language.name)
     except SqlglotError as error:
-        said = getattr(error, "errors", None)
-        problem = f": {said[0]['description']}" if said else ""
+        errors = getattr(error, "errors", None)
+        problem = f": {errors[0]['description']}" if errors else ""
         statements = [None]
     if len(statements) != 1 or statements[0] is None:
         raise ParameterError(f"the query is no single SELECT of {language.engine}{problem.rstrip('. ')}.")
@@ -135,17 +135,17 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
             self.ctes(self.only(node.args["with_"], "expressions"))
         match type(node).__name__:
             case "Select":
-                found = self.plain_select(node)
+                select = self.plain_select(node)
             case "Union":
-                found = self.union(node)
+                select = self.union(node)
             case "Intersect" | "Except":
-                found = self.set_of(node)
+                select = self.set_of(node)
             case "Subquery":  # in brackets
-                found = self.select(self.only(node, "this", "with_").this)
+                select = self.select(self.only(node, "this", "with_").this)
             case name:
                 self.refuse(node if name in ADVICE else "Command")
-        found = self.scalars.settled(found)
-        return replace(found, ctes={**self.scalars.around.pop(), **found.ctes})
+        select = self.scalars.settled(select)
+        return replace(select, ctes={**self.scalars.around.pop(), **select.ctes})
 
     def union(self, node: Expression) -> Select:
         self.only(node, "this", "expression", "distinct", "order", "limit", "offset", "with_")
@@ -188,16 +188,16 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
         by = []
         if (distinct := args.get("distinct")) is not None and self.only(distinct, "on").args.get("on") is not None:
             by = list(map(self.node, self.only(distinct.args["on"], "expressions").expressions))
-        items = tuple(self.item(each) for each in args["expressions"])
+        items = tuple(self.item(item) for item in args["expressions"])
         source = self.joined_source(args.get("from_"), args.get("joins") or ())
         where, members = self.where(args.get("where"))
         groups, sets = self.groups(args.get("group"))
-        found = Select(
+        select = Select(
             items, source, where=where, members=members, groups=groups, sets=sets,
             having=self.under(args.get("having")), distinct=distinct is not None and not by, **self.modifiers(node),
         )  # fmt: skip
-        found = with_series(found)
-        return first_rows(found, by) if by else found
+        select = with_series(select)
+        return first_rows(select, by) if by else select
 
     def where(self, node: Expression | None) -> tuple[Node | None, tuple[Membership, ...]]:
         """Conditions of WHERE, with IN and EXISTS of subqueries apart."""
@@ -232,44 +232,49 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
             return (), None
         if node.args.get("all") is not None:
             self.refuse("GROUP BY with ALL or DISTINCT")
-        found: list[Node] = []
+        nodes: list[Node] = []
         sets: list[tuple[int, ...]] = [()]
         several = False
         for expression in self.only(node, "expressions").expressions:
             several = several or type(expression).__name__ in ("GroupingSets", "Rollup", "Cube")
-            own = self.sets_of(expression, found)
-            if len(sets) * len(own) > MOST_SETS:
+            sets_of_item = self.sets_of(expression, nodes)
+            if len(sets) * len(sets_of_item) > MOST_SETS:
                 raise ParameterError(f"GROUP BY has more than {MOST_SETS:,} grouping sets: write fewer.")
-            sets = [(*one, *(at for at in other if at not in one)) for one in sets for other in own]
+            sets = [(*one, *(at for at in other if at not in one)) for one in sets for other in sets_of_item]
         if not several:
-            return tuple(found), None
-        return tuple(found), tuple(sorted(map(tuple, map(sorted, sets)), key=lambda each: (-len(each), each)))
+            return tuple(nodes), None
+        return tuple(nodes), tuple(sorted(map(tuple, map(sorted, sets)), key=lambda places: (-len(places), places)))
 
-    def sets_of(self, node: Expression, found: list[Node]) -> list[tuple[int, ...]]:
+    def sets_of(self, node: Expression, nodes: list[Node]) -> list[tuple[int, ...]]:
         """Grouping sets of one item of GROUP BY, by positions of expressions, which are added."""
         parts = node.expressions
         match type(node).__name__:
             case "GroupingSets":
                 return [
-                    each for part in self.only(node, "expressions").expressions for each in self.sets_of(part, found)
+                    places
+                    for part in self.only(node, "expressions").expressions
+                    for places in self.sets_of(part, nodes)
                 ]
             case "Rollup":
-                own = [self.places(part, found) for part in self.only(node, "expressions").expressions]
-                return [_together(own[:size]) for size in range(len(own), -1, -1)]
+                positions = [self.places(part, nodes) for part in self.only(node, "expressions").expressions]
+                return [_together(positions[:size]) for size in range(len(positions), -1, -1)]
             case "Cube" if len(parts) < MOST_SETS.bit_length():
-                own = [self.places(part, found) for part in self.only(node, "expressions").expressions]
-                chosen = ([each for at, each in enumerate(own) if bits >> at & 1] for bits in range(2 ** len(own)))
+                positions = [self.places(part, nodes) for part in self.only(node, "expressions").expressions]
+                chosen = (
+                    [places for at, places in enumerate(positions) if bits >> at & 1]
+                    for bits in range(2 ** len(positions))
+                )
                 return list(map(_together, chosen))
             case "Cube":
                 raise ParameterError(f"CUBE takes {MOST_SETS.bit_length() - 1} expressions at most: write fewer.")
-        return [self.places(node, found)]
+        return [self.places(node, nodes)]
 
-    def places(self, node: Expression, found: list[Node]) -> tuple[int, ...]:
+    def places(self, node: Expression, nodes: list[Node]) -> tuple[int, ...]:
         """Positions of an expression, or of several in brackets, in GROUP BY."""
         several = type(node).__name__ == "Tuple"
-        own = self.nodes(self.only(node, "expressions")) if several else (self.node(node),)
-        found += [each for each in dict.fromkeys(own) if each not in found]
-        return tuple(dict.fromkeys(map(found.index, own)))
+        expressions = self.nodes(self.only(node, "expressions")) if several else (self.node(node),)
+        nodes += [expression for expression in dict.fromkeys(expressions) if expression not in nodes]
+        return tuple(dict.fromkeys(map(nodes.index, expressions)))
 
     def ctes(self, node: Expression) -> None:
         for expression in node.expressions:
@@ -281,7 +286,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
         """FROM with its joins."""
         if node is None and self.scalars.known is None:
             raise ParameterError("there is no FROM: ask a table.")
-        found = Nothing() if node is None else self.source(self.only(node, "this").this)
+        source = Nothing() if node is None else self.source(self.only(node, "this").this)
         for join in joins:
             self.only(join, "this", "side", "kind", "method", "on", "using")
             side, kind, method = ((join.args.get(name) or "").upper() for name in ("side", "kind", "method"))
@@ -293,8 +298,8 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
                 how = how or "CROSS"
             if how not in KNOWN_JOINS or ((on is None and not using) != (how == "CROSS")):
                 self.refuse(join)
-            found = Join(found, self.source(join.this), how or "INNER", None if on is None else self.node(on), using)
-        return found
+            source = Join(source, self.source(join.this), how or "INNER", None if on is None else self.node(on), using)
+        return source
 
     def source(self, node: Expression) -> From:
         name, columns = self.alias(node.args.get("alias"))
@@ -303,7 +308,7 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
                 return self.series(node, name, columns)
             case "Table":
                 self.only(node, "this", "db", "catalog", "alias")
-                parts = [node.args[each] for each in ("catalog", "db", "this") if node.args.get(each)]
+                parts = [node.args[key] for key in ("catalog", "db", "this") if node.args.get(key)]
                 return Table(tuple(map(self.table_name, parts)), name, columns)
             case "Subquery":
                 self.only(node, "this", "alias", "with_")
@@ -317,12 +322,12 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
     def series(self, node: Expression, name: str, columns: tuple[str, ...]) -> From:
         """PostgreSQL's generate_series of constants; of dates it gives times with a zone."""
         call = self.only(self.only(node, "this", "alias").this, "start", "end", "step")
-        ends = [self.node(call.args[each]) for each in ("start", "end", "step") if call.args.get(each) is not None]
+        ends = [self.node(call.args[key]) for key in ("start", "end", "step") if call.args.get(key) is not None]
         has_dates = any(is_day(end) or (isinstance(end, Cast) and end.to == "DATE") for end in ends)
         if not has_dates and self.language is POSTGRES:
-            found = series_in_from(Call("generate_series", tuple(ends)), name, columns or ((name,) if name else ()))
-            if found is not None:
-                return found
+            series = series_in_from(Call("generate_series", tuple(ends)), name, columns or ((name,) if name else ()))
+            if series is not None:
+                return series
         return self.refuse(node.this)
 
     def alias(self, node: Expression | None) -> tuple[str, tuple[str, ...]]:
@@ -335,8 +340,8 @@ class StatementsOfSqlglot(ExpressionsOfSqlglot):
 
     def table_name(self, node: Expression) -> str:
         """Name of a table as its engine keeps it."""
-        found = self.name(node)
-        return found if node.args.get("quoted") or not self.language.folds else lowered(found)
+        name = self.name(node)
+        return name if node.args.get("quoted") or not self.language.folds else lowered(name)
 
     def item(self, node: Expression) -> tuple[Node | Star, str]:
         if type(node).__name__ == "Alias":

@@ -23,15 +23,15 @@ def members_apart(
     ``parts``: what an AND joins, or what stands in brackets; nothing of any other item.
     ``membership, node``: an item as a membership, None if it is none, or as a condition.
     """
-    found, waiting = list[Item](), [item]
+    conjuncts, waiting = list[Item](), [item]
     while waiting:
-        each = waiting.pop()
-        inner = parts(each)
+        part = waiting.pop()
+        inner = parts(part)
         waiting += reversed(inner)
-        found += () if inner else (each,)
-    members = [membership(each) for each in found]
+        conjuncts += () if inner else (part,)
+    members = [membership(conjunct) for conjunct in conjuncts]
     if not any(members):
         return node(item), ()
-    rest = [node(each) for each, member in zip(found, members, strict=True) if member is None]
+    rest = [node(conjunct) for conjunct, member in zip(conjuncts, members, strict=True) if member is None]
     kept = Operation("and", tuple(rest)) if len(rest) > 1 else rest[0] if rest else None
     return kept, tuple(member for member in members if member is not None)

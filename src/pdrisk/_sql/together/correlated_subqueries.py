@@ -59,19 +59,19 @@ class SettledSubqueries:
         parts = [part for node in nodes_of(select) for part in below(node) if isinstance(part, Column)]
         for name in dict.fromkeys(part.name for part in parts if part.name in read.open and not part.qualifiers):
             inner, _ = read.open.pop(name)
-            found = self._by_key(inner, select.source, ctes)
-            if found is None:  # the judge of the subquery says what is wrong
+            by_key = self._by_key(inner, select.source, ctes)
+            if by_key is None:  # the judge of the subquery says what is wrong
                 select = replaced(select, name, read.answered(inner))
-            elif found.is_exact or self._are_noisy(select.source, ctes):
-                select = beside(labelled(select, name, inner), name, found)
+            elif by_key.is_exact or self._are_noisy(select.source, ctes):
+                select = beside(labelled(select, name, inner), name, by_key)
             else:
-                select = replaced(labelled(select, name, inner), name, looked_up(found, inner, read))
+                select = replaced(labelled(select, name, inner), name, looked_up(by_key, inner, read))
         if is_free(select.source, self.sources, ctes):
             select = self._with_numbers_of_rows(select, ctes)
         select = self._with_joined_sets(select, ctes)
         members = [(member, self._condition(member, ctes, read)) for member in select.members]
         where = [*conjuncts(select.where), *(node for _, node in members if node is not None)]
-        left = tuple(each for each, node in members if node is None)
+        left = tuple(member for member, node in members if node is None)
         select = replace(select, where=all_of(where), members=left) if members else select
         return self._with_public(select, ctes) if left and self._are_noisy(select.source, ctes) else select
 
@@ -84,30 +84,35 @@ class SettledSubqueries:
         is_noisy = any(isinstance(part, Noisy) for node in nodes_of(select) for part in below(node))
         if not is_noisy and is_free(select.source, self.sources, ctes):
             return select
-        found = select
-        for at, each in enumerate(select.members):
-            if each.operand is None or each.negated or each.of_sets or not is_free(each.select, self.sources, ctes):
+        with_joins = select
+        for at, member in enumerate(select.members):
+            if (
+                member.operand is None
+                or member.negated
+                or member.of_sets
+                or not is_free(member.select, self.sources, ctes)
+            ):
                 return select
             name = f"(in {at})"
-            equal = Operation("==", (each.operand, Column(name, (name,))))
-            joined = Join(found.source, Subquery(each.select, name, (name,)), "SEMI", equal, ())
-            found = replace(found, source=joined, members=())
-        return found
+            equal = Operation("==", (member.operand, Column(name, (name,))))
+            joined = Join(with_joins.source, Subquery(member.select, name, (name,)), "SEMI", equal, ())
+            with_joins = replace(with_joins, source=joined, members=())
+        return with_joins
 
     def _with_numbers_of_rows(self, select: Select, ctes: Ctes) -> Select:
         """A SELECT of public rows with noisy numbers of people's rows instead of IN and EXISTS of these."""
         around, left = select.source, list[Membership]()
-        for at, each in enumerate(select.members):
-            numbered = self._numbered(each, around, ctes)
-            found = None if numbered is None else self._by_key(numbered, around, ctes)
-            if found is None or found.is_exact:
-                left.append(each)
+        for at, member in enumerate(select.members):
+            numbered = self._numbered(member, around, ctes)
+            by_key = None if numbered is None else self._by_key(numbered, around, ctes)
+            if by_key is None or by_key.is_exact:
+                left.append(member)
                 continue
             name = f"(rows {at})"
-            met: list[Node] = [Operation("<=" if each.negated else ">", (Column(name), Constant(0)))]
-            met += [] if each.operand is None else [Operation("notna", (each.operand,))]
+            met: list[Node] = [Operation("<=" if member.negated else ">", (Column(name), Constant(0)))]
+            met += [] if member.operand is None else [Operation("notna", (member.operand,))]
             select = replace(select, where=all_of([*conjuncts(select.where), *met]))
-            select = beside(select, name, replace(found, absent=Constant(True)))  # as IN of a list of groups has it
+            select = beside(select, name, replace(by_key, absent=Constant(True)))  # as IN of a list of groups has it
         return replace(select, members=tuple(left))
 
     def _with_joined_sets(self, select: Select, ctes: Ctes) -> Select:
@@ -115,7 +120,7 @@ class SettledSubqueries:
         first, members = select.source, select.members
         if not members or not all(member.of_sets for member in members) or not isinstance(first, Subquery):
             return select
-        parts = [self._groups(each, ctes) for each in (first.select, *(member.select for member in members))]
+        parts = [self._groups(side, ctes) for side in (first.select, *(member.select for member in members))]
         (label,) = first.columns
         source: From = Nothing()
         for at, part in enumerate(parts):
@@ -136,14 +141,14 @@ class SettledSubqueries:
             return None
         if aggregates(rows):
             return select if gives_noisy(select, seen, self._is_by_person, self._is_public) else None
-        found = replace(rows, groups=(item,), having=Operation(">", (COUNT, Constant(0))))
-        return None if self._is_by_person(found, seen) else found
+        groups = replace(rows, groups=(item,), having=Operation(">", (COUNT, Constant(0))))
+        return None if self._is_by_person(groups, seen) else groups
 
     def _numbered(self, member: Membership, around: From, ctes: Ctes) -> Select | None:
         """The number of people's rows that IN or EXISTS looks for; None of other subqueries."""
         inner = member.select
-        found = Select(((COUNT, ""),), inner.source, inner.where, ctes=inner.ctes, members=inner.members)
-        is_plain = replace(inner, items=found.items, distinct=False) == found and not aggregates(inner)
+        numbered = Select(((COUNT, ""),), inner.source, inner.where, ctes=inner.ctes, members=inner.members)
+        is_plain = replace(inner, items=numbered.items, distinct=False) == numbered and not aggregates(inner)
         is_one = member.operand is None or (len(inner.items) == 1 and not isinstance(inner.items[0][0], Star))
         if not (is_plain and is_one) or member.of_sets or is_free(inner, self.sources, ctes):
             return None
@@ -153,7 +158,7 @@ class SettledSubqueries:
             if not tables_with(column, around, ctes, self.sources):
                 raise UnknownColumnError(f"unknown column {column.path!r} in the subquery of IN or EXISTS.")
         equal = [] if member.operand is None else [self._equality(member.operand, inner, around, ctes)]
-        return replace(found, where=all_of([*conjuncts(inner.where), *equal]))
+        return replace(numbered, where=all_of([*conjuncts(inner.where), *equal]))
 
     def _equality(self, operand: Node, inner: Select, around: From, ctes: Ctes) -> Node:
         """What IN compares, with columns of the SELECT around by the names of their tables."""
@@ -196,47 +201,47 @@ class SettledSubqueries:
         keys = [key for key in rows if key.value is not None]
         if member.negated and len(keys) < len(rows):  # what is unknown may be equal to anything
             return Noisy(False)
-        found = Operation("in", (member.operand, *keys)) if keys else Noisy(False)
-        return Operation("not", (found,)) if member.negated else found
+        condition = Operation("in", (member.operand, *keys)) if keys else Noisy(False)
+        return Operation("not", (condition,)) if member.negated else condition
 
     def _by_key(self, inner: Select, around: From, ctes: Ctes) -> ByKey | None:
         """A scalar subquery that equalities with columns of the SELECT around it decide; None of any other."""
-        own = seen_by(inner, ctes)
-        foreign = set(foreign_columns(inner, own, self.sources))
+        seen = seen_by(inner, ctes)
+        foreign = set(foreign_columns(inner, seen, self.sources))
         plain = Select(inner.items[:1], inner.source, inner.where, ctes=inner.ctes, members=inner.members)
         if isinstance(inner.items[0][0], Star) or inner != plain or not aggregates(inner) or not foreign:
             return None
-        tables = {each: tables_with(each, around, ctes, self.sources) for each in foreign}
+        tables = {column: tables_with(column, around, ctes, self.sources) for column in foreign}
         nodes = conjuncts(inner.where)
         asked = [node for node in nodes if columns_in(node) & foreign]
         bare = replace(inner, where=all_of([node for node in nodes if node not in asked]))
-        is_elsewhere = foreign_columns(bare, own, self.sources)  # than in WHERE
+        is_elsewhere = foreign_columns(bare, seen, self.sources)  # than in WHERE
         if is_elsewhere or any(map(looks_around, asked)) or any(len(table) != 1 for table in tables.values()):
             return None
         pairs = [equality_around(node, foreign) for node in asked]
         is_free_itself = is_free(inner, self.sources, ctes)
-        is_noisy = self._are_noisy(inner.source, own)  # all of which are known: a key without any has no row
-        found = by_equalities(bare, pairs)
-        leaf, *others = [each for (each,) in tables.values()]
+        is_noisy = self._are_noisy(inner.source, seen)  # all of which are known: a key without any has no row
+        by_key = by_equalities(bare, pairs)
+        leaf, *others = [table for (table,) in tables.values()]
         is_whole = leaf not in _left_out(around)  # else it is NULL beside rows that fit none of its own
         has_rows = is_whole and all(other == leaf for other in others) and is_free(leaf, self.sources, ctes)
-        if found is None or (has_rows and not all(isinstance(key, Column) for key in found.keys)):
+        if by_key is None or (has_rows and not all(isinstance(key, Column) for key in by_key.keys)):
             if not has_rows:
                 return None
-            found = replace(by_row(bare, leaf, asked, list(tables), pairs), is_exact=is_free_itself)
-            return replace(found, absent=Constant(True)) if is_noisy else found
+            by_key = replace(by_row(bare, leaf, asked, list(tables), pairs), is_exact=is_free_itself)
+            return replace(by_key, absent=Constant(True)) if is_noisy else by_key
         if is_free_itself:
-            return replace(found, is_exact=True)
-        if self._is_by_person(found.select, own):
-            return None if self._are_noisy(around, ctes) else replace(found, is_exact=True)
+            return replace(by_key, is_exact=True)
+        if self._is_by_person(by_key.select, seen):
+            return None if self._are_noisy(around, ctes) else replace(by_key, is_exact=True)
         if is_noisy:
-            found = replace(found, absent=Constant(True))
+            by_key = replace(by_key, absent=Constant(True))
         for leaf in leaves(around):
-            places = [at for at, key in enumerate(found.keys) if all(tables[one] == [leaf] for one in columns_in(key))]
-            is_whole = leaf not in _left_out(around) or all(isinstance(found.keys[at], Column) for at in places)
+            places = [at for at, key in enumerate(by_key.keys) if all(tables[one] == [leaf] for one in columns_in(key))]
+            is_whole = leaf not in _left_out(around) or all(isinstance(by_key.keys[at], Column) for at in places)
             if places and is_whole and is_free(leaf, self.sources, ctes):
-                found = replace(found, select=semi_joined(found, leaf, places))
-        return found
+                by_key = replace(by_key, select=semi_joined(by_key, leaf, places))
+        return by_key
 
 
 def _left_out(item: From) -> list[From]:

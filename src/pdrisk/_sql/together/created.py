@@ -40,12 +40,12 @@ FROM pg_catalog.pg_class AS c WHERE c.oid = pg_catalog.to_regclass(%s)
 
 def without_create(query: Any) -> tuple[Any, NewTable | None]:
     """The SELECT of a CREATE TABLE AS, and the table it is written to; any other query as it is."""
-    found = CREATE.match(query) if isinstance(query, str) else None
-    if found is None:
+    match = CREATE.match(query) if isinstance(query, str) else None
+    if match is None:
         return query, None
-    if found["unless"]:
+    if match["unless"]:
         raise ParameterError("IF NOT EXISTS may leave out what was paid for: write CREATE TABLE or CREATE OR REPLACE.")
-    return query[found.end() :], NewTable(found["name"], bool(found["replace"]), bool(found["temporary"]))
+    return query[match.end() :], NewTable(match["name"], bool(match["replace"]), bool(match["temporary"]))
 
 
 class Destination(Protocol):
@@ -70,12 +70,12 @@ class OnDuckDB:
     def made(self, table: NewTable, answer: pd.DataFrame, label: str, *, stays: bool) -> str:
         import duckdb
 
-        comment, own = label.replace("'", "''"), re.findall(NAME, table.name)[-1]
-        own = own[1:-1].replace('""', '"') if own.startswith('"') else own
+        comment, name = label.replace("'", "''"), re.findall(NAME, table.name)[-1]
+        name = name[1:-1].replace('""', '"') if name.startswith('"') else name
         self.connection.register(ANSWER, answer)
         try:
             self.connection.execute("BEGIN")
-            if table.replaces and asked(self.connection, OF_OTHERS, [own.lower(), MARK])[0][0]:
+            if table.replaces and asked(self.connection, OF_OTHERS, [name.lower(), MARK])[0][0]:
                 self.connection.execute("ROLLBACK")
                 return table.of_others
             self.connection.execute(f"{table.words} {table.name} AS SELECT * FROM {ANSWER}")
@@ -103,7 +103,7 @@ class OnServer:
         import psycopg
 
         rows = answer.astype(object).to_numpy().tolist()
-        values = [[None if pd.isna(each) else each for each in row] for row in rows]
+        values = [[None if pd.isna(value) else value for value in row] for row in rows]
         try:
             with connected(self.server) as connection, connection.transaction(force_rollback=not stays):
                 return self._made(connection, table, answer, values, label)
@@ -187,16 +187,16 @@ class NewTable:
                 "alone and write the answer with to_parquet or to_sql."
             )
         place.check()
-        if said := place.made(self, pd.DataFrame({"probe": [0]}), "", stays=False):
-            raise ParameterError(said if said == self.of_others else f"the table cannot be made: {said}")
+        if problem := place.made(self, pd.DataFrame({"probe": [0]}), "", stays=False):
+            raise ParameterError(problem if problem == self.of_others else f"the table cannot be made: {problem}")
 
     def write(self, place: Destination | None, answer: pd.DataFrame) -> None:
         """Write the answer, with its label as a comment; if that fails there is a warning, for it is paid."""
         assert place is not None  # says `check`
         label = f"{MARK}\n{explain(answer, 'publication')}"
-        if said := place.made(self, answer, label, stays=True):
+        if problem := place.made(self, answer, label, stays=True):
             warnings.warn(
-                f"the answer was paid and is returned, but not written to {self.name}: {said}",
+                f"the answer was paid and is returned, but not written to {self.name}: {problem}",
                 UserWarning,
                 stacklevel=2,
             )

@@ -90,8 +90,8 @@ def _plain(value: Any, kind: str) -> Scalar:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, pd.Timestamp):
-        found: datetime.datetime = value.to_pydatetime()
-        return found.date() if kind == DATE else found
+        moment: datetime.datetime = value.to_pydatetime()
+        return moment.date() if kind == DATE else moment
     if isinstance(value, int | np.integer):
         return int(value)
     return value if isinstance(value, str | datetime.date) else float(value)

@@ -24,33 +24,33 @@ def of_nobody(answer: pd.DataFrame) -> pd.DataFrame:
     return answer
 
 
-def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, own: Answer | None = None) -> pd.DataFrame:
+def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, last: Answer | None = None) -> pd.DataFrame:
     """The answer with a description of all its parts.
 
     ``inner``: what was answered before.
     ``delta``: of all together.
-    ``own``: of the last query, whose columns the answer has; without it they are the answer's own.
+    ``last``: of the last query, whose columns the answer has; without it they are the answer's own.
     """
-    every = [*inner, *([] if own is None else [own])]
+    every = [*inner, *([] if last is None else [last])]
     numbers: list[int] = []
-    for each in every:
+    for part in every:
         first = max(numbers, default=-1) + 1
-        numbers += [first + at for at in each.releases or range(len(each.lines))]
-    lines = [line for each in every for line in each.lines]
+        numbers += [first + at for at in part.releases or range(len(part.lines))]
+    lines = [line for part in every for line in part.lines]
     names = unique([line.name for line in lines])
-    where, most = list(dict.fromkeys(each.where for each in every)), max(every, key=lambda each: each.combinations)
-    tables = next((each for each in every if each.tables), most)
-    said = Answer(
+    where, most = list(dict.fromkeys(part.where for part in every)), max(every, key=lambda part: part.combinations)
+    tables = next((part for part in every if part.tables), most)
+    description = Answer(
         lines=tuple(replace(line, name=name) for line, name in zip(lines, names, strict=True)),
-        eps=math.fsum(each.eps for each in every),
-        mu=root(sum((squared(each.mu) for each in every), Fraction(0))),
-        extra=math.fsum(each.extra for each in every),
-        least_group=next((each.least_group for each in every if each.least_group is not None), None),
-        where=where[0] if len(where) == 1 else "; ".join("all records" if each is None else each for each in where),
-        where_trusted=any(each.where_trusted for each in every),
-        bounds_from_data=any(each.bounds_from_data for each in every),
+        eps=math.fsum(part.eps for part in every),
+        mu=root(sum((squared(part.mu) for part in every), Fraction(0))),
+        extra=math.fsum(part.extra for part in every),
+        least_group=next((part.least_group for part in every if part.least_group is not None), None),
+        where=where[0] if len(where) == 1 else "; ".join("all records" if text is None else text for text in where),
+        where_trusted=any(part.where_trusted for part in every),
+        bounds_from_data=any(part.bounds_from_data for part in every),
         keys_from=_keys_from(every),
-        without_missing=tuple(dict.fromkeys(name for each in every for name in each.without_missing)),
+        without_missing=tuple(dict.fromkeys(name for part in every for name in part.without_missing)),
         combinations=most.combinations,
         combined=most.combined,
         tables=tables.tables,
@@ -59,28 +59,28 @@ def merged(answer: pd.DataFrame, inner: Sequence[Answer], delta: Fraction, own: 
         unit=every[0].unit,
         has_person=every[0].has_person,
         per_person=every[0].per_person,
-        rows=max(each.rows for each in every),
-        groups_each=max(each.groups_each for each in every),
-        overall=any(each.overall for each in every),
-        leaves_out=tuple(dict.fromkeys(limit for each in every for limit in each.leaves_out)),
-        grouped=any(each.grouped for each in every),
-        headings=tuple(answer.columns) if own is None else own.headings,
-        groups=() if own is None else own.groups,
-        sums=own is None or any(each.sums for each in every),
-        curators=() if own is None else own.curators,
+        rows=max(part.rows for part in every),
+        groups_each=max(part.groups_each for part in every),
+        overall=any(part.overall for part in every),
+        leaves_out=tuple(dict.fromkeys(limit for part in every for limit in part.leaves_out)),
+        grouped=any(part.grouped for part in every),
+        headings=tuple(answer.columns) if last is None else last.headings,
+        groups=() if last is None else last.groups,
+        sums=last is None or any(part.sums for part in every),
+        curators=() if last is None else last.curators,
         releases=tuple(numbers) if len(set(numbers)) < len(numbers) else (),
         delta=float(delta),
-        eps_groups=math.fsum(each.eps_groups for each in every),
+        eps_groups=math.fsum(part.eps_groups for part in every),
         # Settings of the groups in each list.
-        sizes_shown=tuple(map(max, zip(*(each.sizes_shown for each in every if each.sizes_shown), strict=True))),
+        sizes_shown=tuple(map(max, zip(*(part.sizes_shown for part in every if part.sizes_shown), strict=True))),
     )
-    return said.attach(answer)
+    return description.attach(answer)
 
 
 def _keys_from(every: Sequence[Answer]) -> str | None:
     """Source of the groups, if it is the data or a column's categories anywhere."""
-    said = [each.keys_from for each in every if each.keys_from is not None]
-    return next((word for word in ("data", "categories") if word in said), next(iter(said), None))
+    sources = [part.keys_from for part in every if part.keys_from is not None]
+    return next((word for word in ("data", "categories") if word in sources), next(iter(sources), None))
 
 
 def is_made_of_several(last: Statement, risk_columns: object) -> bool:

@@ -76,18 +76,18 @@ def rows_of_nobody(query: object, params: object, sources: Sources, *, runs: boo
     if tree["error"] or len(tree["statements"]) != 1:
         return None
     objects = list(_objects(tree))
-    functions = {str(each["function_name"]).lower() for each in objects if each.get("function_name")}
-    in_from = [each.get("function", {}) for each in objects if each.get("type") == "TABLE_FUNCTION"]
-    if any(str(each.get("function_name", "")).lower() not in OF_ARGUMENTS for each in in_from):
+    functions = {str(node["function_name"]).lower() for node in objects if node.get("function_name")}
+    in_from = [node.get("function", {}) for node in objects if node.get("type") == "TABLE_FUNCTION"]
+    if any(str(function.get("function_name", "")).lower() not in OF_ARGUMENTS for function in in_from):
         return None
-    if functions & OF_CONNECTION or any(each.get("type") == "SHOW_REF" for each in objects):
+    if functions & OF_CONNECTION or any(node.get("type") == "SHOW_REF" for node in objects):
         return None
-    names_of_with = {lowered(cte["key"]) for each in objects for cte in each.get("cte_map", {}).get("map", ())}
+    names_of_with = {lowered(cte["key"]) for node in objects for cte in node.get("cte_map", {}).get("map", ())}
     tables: dict[tuple[str, ...], Source] = {}
-    for path in dict.fromkeys(map(_path, filter(lambda each: each.get("type") == "BASE_TABLE", objects))):
-        found = public_table(Table(path, "", ()), sources)
-        if found is not None:
-            tables.setdefault(tuple(map(lowered, path[path[0].lower() == "main" and len(path) > 1 :])), found.source)
+    for path in dict.fromkeys(map(_path, filter(lambda node: node.get("type") == "BASE_TABLE", objects))):
+        relation = public_table(Table(path, "", ()), sources)
+        if relation is not None:
+            tables.setdefault(tuple(map(lowered, path[path[0].lower() == "main" and len(path) > 1 :])), relation.source)
         elif len(path) != 1 or lowered(path[0]) not in names_of_with:
             return None
     kinds = {kind_of_type(column) for source in tables.values() for column in source.columns.values()}
@@ -97,11 +97,11 @@ def rows_of_nobody(query: object, params: object, sources: Sources, *, runs: boo
     if sources.connection is not None:
         sources.settings.check(functions, sources.known)
 
-    def copy(own: DuckDBPyConnection) -> None:
+    def copy(database: DuckDBPyConnection) -> None:
         for path, source in tables.items():
-            _copy(own, path, source)
+            _copy(database, path, source)
         for name in HONOURED if sources.connection is not None else ():
-            own.execute(f"SET {name} = {written_constant(sources.settings[name])}")
+            database.execute(f"SET {name} = {written_constant(sources.settings[name])}")
 
     return _answer(text if runs else f"EXPLAIN {text}", values, copy)
 
@@ -111,12 +111,14 @@ def _from_elsewhere(query: str, params: object, sources: SourcesElsewhere, *, ru
     tables: dict[str, Source] = {}
 
     def copy_of(path: tuple[str, ...]) -> Copy:
-        found = public_table(Table(path, "", ()), sources)
-        if found is None:
+        relation = public_table(Table(path, "", ()), sources)
+        if relation is None:
             raise ParameterError(f"{'.'.join(path)} is no public table.")
-        place = next((at for at, each in enumerate(tables.values()) if each.sql == found.source.sql), len(tables))
-        tables.setdefault(f"copies.t{place}", found.source)
-        return Copy(f"copies.t{place}", found.source.columns)
+        place = next(
+            (at for at, source in enumerate(tables.values()) if source.sql == relation.source.sql), len(tables)
+        )
+        tables.setdefault(f"copies.t{place}", relation.source)
+        return Copy(f"copies.t{place}", relation.source.columns)
 
     try:
         text, values = plain_text(query, params)
@@ -125,16 +127,19 @@ def _from_elsewhere(query: str, params: object, sources: SourcesElsewhere, *, ru
     except ParameterError:
         return None
     read = {name: _columns_read(name, source.columns, written) for name, source in tables.items()}
-    if not read or not all(map(_is_copied, (each for own in read.values() for each in own.values()))):
+    if not read or not all(map(_is_copied, (sql_type for columns in read.values() for sql_type in columns.values()))):
         return None
     sources.take_snapshot()
     rows = {name: public_rows(replace(tables[name], columns=columns)) for name, columns in read.items()}
 
-    def copy(own: DuckDBPyConnection) -> None:
-        own.execute("CREATE SCHEMA copies")
+    def copy(database: DuckDBPyConnection) -> None:
+        database.execute("CREATE SCHEMA copies")
         for name, columns in read.items():
             _write(
-                own, name, columns, {each: _typed(rows[name][at], of) for at, (each, of) in enumerate(columns.items())}
+                database,
+                name,
+                columns,
+                {column: _typed(rows[name][at], of) for at, (column, of) in enumerate(columns.items())},
             )
 
     return _answer(written.sql if runs else f"EXPLAIN {written.sql}", None, copy)
@@ -142,8 +147,10 @@ def _from_elsewhere(query: str, params: object, sources: SourcesElsewhere, *, ru
 
 def _columns_read(copy: str, columns: Mapping[str, str], written: Written) -> dict[str, str]:
     """Columns of a table that a query reads, or else one of them, with their types."""
-    found = {name: of for name, of in columns.items() if copy in written.whole or lowered(name) in written.named}
-    return found or dict([each for each in columns.items() if _is_copied(each[1])][:1] or list(columns.items())[:1])
+    read = {name: of for name, of in columns.items() if copy in written.whole or lowered(name) in written.named}
+    return read or dict(
+        [column for column in columns.items() if _is_copied(column[1])][:1] or list(columns.items())[:1]
+    )
 
 
 def _is_copied(sql_type: str) -> bool:
@@ -168,15 +175,15 @@ def _answer(text: str, values: Any, copy: Callable[[DuckDBPyConnection], None]) 
     """What DuckDB answers; None if the query reads something else, or a table cannot be copied."""
     import duckdb
 
-    with duckdb.connect(":memory:", config=CLOSED) as own:
+    with duckdb.connect(":memory:", config=CLOSED) as database:
         try:
-            copy(own)
+            copy(database)
         except duckdb.Error:
             return None
         for lock in LOCKS:
-            own.execute(lock)
+            database.execute(lock)
         try:
-            described, rows = run_there(own, text, values, lambda result: (result.description, result.df()))
+            described, rows = run_there(database, text, values, lambda result: (result.description, result.df()))
         except (duckdb.CatalogException, duckdb.PermissionException):
             return None
         except duckdb.Error as error:
@@ -187,24 +194,24 @@ def _answer(text: str, values: Any, copy: Callable[[DuckDBPyConnection], None]) 
     raise ParameterError(f"DuckDB fails at this query over public tables: {failure}")
 
 
-def _copy(own: DuckDBPyConnection, path: tuple[str, ...], source: Source) -> None:
+def _copy(database: DuckDBPyConnection, path: tuple[str, ...], source: Source) -> None:
     """Write a table into the database."""
     table, _ = compiled(source)
     names = {quoted(name): kind for name, kind in source.columns.items()}
     read = (name if kind in PLAIN else f"CAST({name} AS VARCHAR) AS {name}" for name, kind in names.items())
     arrays = fetched(source.connection, f"SELECT {', '.join(read)} FROM {table.source}", [])
     if len(path) > 1:
-        own.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(path[0])}")
+        database.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(path[0])}")
     values = {name: _column(array) for name, array in arrays.items()}
-    _write(own, ".".join(map(quoted, path)), source.columns, values)
+    _write(database, ".".join(map(quoted, path)), source.columns, values)
 
 
-def _write(own: DuckDBPyConnection, name: str, columns: Mapping[str, str], values: Mapping[str, Any]) -> None:
+def _write(database: DuckDBPyConnection, name: str, columns: Mapping[str, str], values: Mapping[str, Any]) -> None:
     """Make a table of these values."""
-    own.register("copied", pd.DataFrame(values))
-    typed = ", ".join(f"CAST({quoted(each)} AS {kind}) AS {quoted(each)}" for each, kind in columns.items())
-    own.execute(f"CREATE TABLE {name} AS SELECT {typed} FROM copied")
-    own.unregister("copied")
+    database.register("copied", pd.DataFrame(values))
+    typed = ", ".join(f"CAST({quoted(column)} AS {kind}) AS {quoted(column)}" for column, kind in columns.items())
+    database.execute(f"CREATE TABLE {name} AS SELECT {typed} FROM copied")
+    database.unregister("copied")
 
 
 def _typed(values: Any, sql_type: str) -> Any:

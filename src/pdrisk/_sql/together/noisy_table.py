@@ -69,7 +69,7 @@ def answer_table(
     answer = pd.concat([answer, pd.DataFrame(dict(enumerate(ends)))], axis=1) if ends else answer
     answer.columns = pd.Index(labels, dtype=object)
     hidden = tuple(label for label, is_hidden in zip(labels[len(question.items) :], secret, strict=False) if is_hidden)
-    said = replace(
+    description = replace(
         results.answer(question.names),
         headings=tuple(label for label in labels if label not in hidden),
         curators=hidden,
@@ -77,7 +77,7 @@ def answer_table(
         groups=tuple(label for label, (sql, _) in zip(labels, question.items, strict=False) if KEY.fullmatch(sql)),
         sums=question.merges or any(layer.windows for layer in question.layers),
     )
-    said.attach(answer)
+    description.attach(answer)
     if is_part:
         answer.attrs[UNCUT] = {at: list(values) for at, values in parts.items()}
     return answer
@@ -108,7 +108,9 @@ def _restore_keys(question: Judged, answer: pd.DataFrame) -> None:
     if f"k{len(question.groups) - 1}" in question.whole_keys:  # what a histogram counts by
         for at, (_, value) in enumerate(question.layers[-1].items):
             if value.kind == MAPS:
-                maps = [{int(key): number for key, number in each.items()} for each in answer[answer.columns[at]]]
+                maps = [
+                    {int(key): number for key, number in histogram.items()} for histogram in answer[answer.columns[at]]
+                ]
                 answer[answer.columns[at]] = pd.Series(maps, index=answer.index, dtype=object)
 
 
@@ -133,7 +135,7 @@ class _NoisyTable:
         keys_named = (f"g{at} AS k{at}" for at in range(len(question.groups)))
         named = ", ".join([*keys_named, *(shown.get(name, name) for name in columns), "code"])
         self._sql = f"(SELECT {named} FROM {listed} JOIN values_listed USING (code)) AS {NOISY}"
-        values = {name: np.broadcast_to(each, self._size) for name, each in columns.items()}
+        values = {name: np.broadcast_to(column, self._size) for name, column in columns.items()}
         self._values = pd.DataFrame({**values, "code": np.arange(self._size)})
 
     def __enter__(self) -> _NoisyTable:
@@ -150,8 +152,8 @@ class _NoisyTable:
         # Named after: ORDER BY would take a heading for what it means, before it looks at the noisy table.
         chosen = [f"{sql} AS i{at}" for at, sql in enumerate(expressions)]
         statement = self._question.computed(chosen, self._sql, self._risks)
-        found: pd.DataFrame = self._bench.execute(statement, self._keys).df()
-        return found
+        rows: pd.DataFrame = self._bench.execute(statement, self._keys).df()
+        return rows
 
     def ends(self, results: Results, answer: pd.DataFrame) -> list[FloatArray]:
         """Ends of the intervals of what is computed, one after another; NaN if noisy values chose what is summed."""
@@ -161,11 +163,11 @@ class _NoisyTable:
         if not places:
             return []
         forms = {f"u{at}": one.noisy.expression(one.line.name) for at, one in enumerate(results.releases)}
-        found = ends_of_items(self._question.layers, forms, self._size, self._sql, self._bench, self._keys)
+        intervals = ends_of_items(self._question.layers, forms, self._size, self._sql, self._bench, self._keys)
         values = {at: answer.iloc[:, at].to_numpy(dtype=np.float64, na_value=np.nan) for at in places}
         widened = {
             at: (np.fmin(low, values[at]), np.fmax(high, values[at])) if not np.isnan(low).all() else (low, high)
-            for at, (low, high) in found.items()
+            for at, (low, high) in intervals.items()
         }
         return [end for at in places for end in widened[at]]
 

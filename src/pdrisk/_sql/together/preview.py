@@ -38,10 +38,10 @@ ONE_EACH: Final = "one record per person"
 
 def without_explain(query: object) -> tuple[object, bool]:
     """The query without a leading EXPLAIN, and whether it had one."""
-    found = EXPLAIN.match(query) if isinstance(query, str) else None
-    if found is None or not isinstance(query, str):
+    match = EXPLAIN.match(query) if isinstance(query, str) else None
+    if match is None or not isinstance(query, str):
         return query, False
-    rest = query[found.end() :]
+    rest = query[match.end() :]
     if OPTIONS.match(rest):
         raise ParameterError(
             "EXPLAIN ANALYZE and EXPLAIN with options are refused: a preview runs nothing and reads nobody. Write "
@@ -73,13 +73,15 @@ def previewed(statements: Sequence[Statement], ledger: object, size: int | None)
     ``statements``: those of the scalar subqueries come first; to the others their values are not known.
     ``size``: number of records that each answer is about.
     """
-    found = [(query, at > 0) for at, statement in enumerate(statements) for query in queries(statement)]
+    asked = [(query, at > 0) for at, statement in enumerate(statements) for query in queries(statement)]
     payer = ledger_for(ledger)
-    policy = Policy() if payer is None else payer.preview([each.query for each, _ in found])
+    policy = Policy() if payer is None else payer.preview([question.query for question, _ in asked])
     rows, before = [], 0
-    for number, (each, is_open) in enumerate(found, 1):
-        rows += [_row(each, at, number, before, policy, size, is_open=is_open) for at in range(len(each.query.lines))]
-        before += len(each.query.leads)
+    for number, (judged, is_open) in enumerate(asked, 1):
+        rows += [
+            _row(judged, at, number, before, policy, size, is_open=is_open) for at in range(len(judged.query.lines))
+        ]
+        before += len(judged.query.leads)
     return pd.DataFrame(rows)
 
 
@@ -116,7 +118,7 @@ def _row(
         "per_person": unit.per_person,
         "rows": float(unit.rows) if unit.is_of_people else math.nan,
         "groups": float(unit.groups) if unit.is_of_people and not unit.overall else math.nan,
-        "truncated": ", ".join(each for each in unit.leaves_out if each != "waves"),
+        "truncated": ", ".join(limit for limit in unit.leaves_out if limit != "waves"),
         "trusted": "; ".join(_trusted(query)),
     }
 
@@ -141,15 +143,17 @@ def _noise95(query: Query, at: int, share: Fraction, size: int | None) -> float:
     if size is None and not is_added:
         return math.nan
     # The plan makes up its records in one column, which the question calls as it likes.
-    lines = tuple(replace(each, column="x", condition=None, values=None, indicator=None) for each in query.lines)
+    lines = tuple(
+        replace(asked_line, column="x", condition=None, values=None, indicator=None) for asked_line in query.lines
+    )
     alike = replace(query, lines=lines, where=None, groups=None, missing={}, derived=())
     return PlannedTable("", alike, (None,) * len(lines), size or ANY_SIZE, 1).noise(at, share)
 
 
 def _trusted(query: Query) -> list[str]:
     """What the answer takes on the word of whoever asks or owns the data."""
-    found = [PARAMETERS] if query.trusted else []
+    trusted = [PARAMETERS] if query.trusted else []
     keys_from = None if query.groups is None else query.groups.keys_from
-    found += [KEYS_OBSERVED] if keys_from == "data" else []
-    found += [KEYS_OF_CATEGORIES] if keys_from == "categories" else []
-    return found + ([ONE_EACH] if query.unit.name == ONE_RECORD else [])
+    trusted += [KEYS_OBSERVED] if keys_from == "data" else []
+    trusted += [KEYS_OF_CATEGORIES] if keys_from == "categories" else []
+    return trusted + ([ONE_EACH] if query.unit.name == ONE_RECORD else [])

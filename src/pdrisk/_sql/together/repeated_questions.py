@@ -70,17 +70,19 @@ class Remembered:
         entry = _table_named(self.path, sources)
         if entry is None or replace(entry, rows=0) != self.entry:
             return None
-        found = sources.table(entry)
-        if found.place is None or tuple(found.columns.items()) != self.columns:
+        stored = sources.table(entry)
+        if stored.place is None or tuple(stored.columns.items()) != self.columns:
             return None
-        source = replace(self.judged.relation.source, connection=found.connection, place=found.place, rows=found.rows)
+        source = replace(
+            self.judged.relation.source, connection=stored.connection, place=stored.place, rows=stored.rows
+        )
         return _about(source, self.judged)
 
 
 _remembered: dict[tuple[str, str], Remembered] = {}
 
 
-def text_of_question(sources: Sources, people: PeopleAsked, weights: object, said: Sequence[object]) -> str | None:
+def text_of_question(sources: Sources, people: PeopleAsked, weights: object, arguments: Sequence[object]) -> str | None:
     """All that a call says, as text; None if that is not all that decides what its question is.
 
     A ledger, a Dataset, frames, declarations and people decide it beside what is said.
@@ -90,7 +92,11 @@ def text_of_question(sources: Sources, people: PeopleAsked, weights: object, sai
     )  # fmt: skip
     is_all = type(sources) is Sources and sources.schema is None and not any(from_elsewhere)
     is_all = is_all and people == NOBODY_KNOWN and weights is no_weights
-    return repr(said) if is_all and all(is_plain(each, longest=MOST_LETTERS // 3) for each in said) else None
+    return (
+        repr(arguments)
+        if is_all and all(is_plain(argument, longest=MOST_LETTERS // 3) for argument in arguments)
+        else None
+    )
 
 
 def planned_once(text: str | None, total: Any, keys: object, sources: Sources, *how: Callable[..., Any]) -> Plan:
@@ -100,11 +106,11 @@ def planned_once(text: str | None, total: Any, keys: object, sources: Sources, *
         return planned(read, nest, judge, total, keys, sources)
     key = text, repr(total)
     if (known := _remembered.get(key)) is not None:
-        found = None
+        question = None
         with suppress(ParameterError):  # which comes again where it is judged
-            found = known.again(sources)
-        if found is not None:
-            return Plan(read, nest, judge, total, keys, sources, (found,))
+            question = known.again(sources)
+        if question is not None:
+            return Plan(read, nest, judge, total, keys, sources, (question,))
     plan = planned(read, nest, judge, total, keys, sources)
     if (made := Remembered.of(plan)) is not None:
         if len(_remembered) >= KEPT or len(text) + sum(len(other) for other, _ in _remembered) > MOST_LETTERS:

@@ -57,12 +57,12 @@ def warn_of_equality(selects: Sequence[Select], statements: Sequence[Statement])
         node for select in selects for inner in within(select) if isinstance(inner, Select) for node in nodes_of(inner)
     )
     compared = (
-        each.place
+        side.place
         for node in nodes
         for part in below(node)
         if isinstance(part, Operation) and part.symbol in ("==", "!=")
-        for each in part.parts
-        if isinstance(each, Noisy)
+        for side in part.parts
+        if isinstance(side, Noisy)
     )
     if any(place < len(statements) - 1 and _gives_noisy_value(statements[place]) for place in compared):
         warnings.warn(
@@ -124,7 +124,7 @@ def has_selected(statement: Statement) -> bool:
     if statement.joined is None:
         return sums_selected(statement.layers, columns)
     joined = statement.joined
-    if any(sums_selected(layers, own) for layers, own in joined.below):
+    if any(sums_selected(layers, noisy) for layers, noisy in joined.below):
         return True
     return sums_selected(statement.layers, joined.noisy, joined.conditions)
 
@@ -136,27 +136,27 @@ def sums_selected(layers: Sequence[Layer], columns: Iterable[int], conditions: S
     ``conditions``: those that chose its rows.
     """
     noisy = frozenset(f"{letter}{at}" for at in columns for letter in "vu")
-    chosen, found = is_noisy(conditions, noisy), False
+    chosen, is_biased = is_noisy(conditions, noisy), False
     for layer in layers:
         chosen = chosen or is_noisy([layer.where], noisy)
         groups = {f"x{at}" for at, sql in enumerate(layer.groups) if is_noisy([sql], noisy)}
         sums = [sql for sql in layer.aggregated if SUM.match(sql) and is_noisy([sql], noisy)]
-        found = found or any(chosen or groups or _is_chosen(sql, noisy) for sql in sums)
+        is_biased = is_biased or any(chosen or groups or _is_chosen(sql, noisy) for sql in sums)
         noisy |= groups | {f"h{at}" for at, sql in enumerate(layer.aggregated) if chosen or is_noisy([sql], noisy)}
         chosen = (chosen and not layer.aggregates) or is_noisy([layer.having], noisy)
         windows = [sql for sql in layer.windows if SUM.match(sql) and is_noisy([sql], noisy)]
-        found = found or any(chosen or _is_chosen(sql, noisy) for sql in windows)
+        is_biased = is_biased or any(chosen or _is_chosen(sql, noisy) for sql in windows)
         noisy |= {f"w{at}" for at, sql in enumerate(layer.windows) if chosen or is_noisy([sql], noisy)}
         cuts = any(word in layer.tail for word in LIMITS) and is_noisy(layer.order, noisy)
         chosen = chosen or cuts or is_noisy([layer.qualify], noisy)
-        exposed = [own for _, own in layer.exposed]
+        exposed = [column for _, column in layer.exposed]
         noisy = frozenset(
             name
-            for own, (_, value) in zip(exposed, layer.items, strict=True)
-            for name in (own.sql, own.uncut)
+            for column, (_, value) in zip(exposed, layer.items, strict=True)
+            for name in (column.sql, column.uncut)
             if name and is_noisy([value.sql, value.uncut], noisy)
         )
-    return found
+    return is_biased
 
 
 def _is_chosen(sql: str, noisy: frozenset[str]) -> bool:

@@ -89,19 +89,19 @@ class Plan:
 
     def judged(self, judge: Judge, value: Value) -> tuple[Statement, ...]:
         """Statements one after another; ``value`` gives what those come to that are answered first."""
-        scalars, found = Scalars(subqueries=SettledSubqueries(self.sources)), list[Statement]()
+        scalars, statements = Scalars(subqueries=SettledSubqueries(self.sources)), list[Statement]()
         reader = StatementReader(self.nest, judge, self._trial, self.sources)
         while True:
             select = self.read(scalars)
-            waiting = scalars.selects[len(found) :]
+            waiting = scalars.selects[len(statements) :]
             asked = waiting[0] if waiting else select
             keys = own_keys(self.keys, asked, self.nest) if scalars.selects else self.keys
-            found.append(statement_of(asked, reader, keys, is_part=bool(waiting)))
+            statements.append(statement_of(asked, reader, keys, is_part=bool(waiting)))
             if not waiting:
-                return tuple(found)
-            columns = scalars.columns[len(found) - 1]
-            check_first(found[-1], columns)
-            scalars.values.append(value(found[-1], columns))
+                return tuple(statements)
+            columns = scalars.columns[len(statements) - 1]
+            check_first(statements[-1], columns)
+            scalars.values.append(value(statements[-1], columns))
 
     def _trial(self, select: Select, keys: object) -> Judged:
         """A SELECT judged as if it might spend all."""
@@ -127,7 +127,7 @@ class Plan:
 
         last = self.statements[-1]
         if len(self.statements) > 1:  # the values of scalar subqueries are known now
-            last = self.shared(lambda each, columns: first_value(each, asked(each), columns))[-1]
+            last = self.shared(lambda statement, columns: first_value(statement, asked(statement), columns))[-1]
         if not self.queries:
             return of_nobody(asked(last))
         delta = sum((query.query.delta for query in self.queries), Fraction(0))
@@ -158,22 +158,22 @@ def planned(
     sources.free = partial(_free, sources=sources, known=[])
     path = ""
     try:
-        statements = plan.judged(lambda select, own: judge(select, own, total), placeholder)
+        statements = plan.judged(lambda select, keys_of_select: judge(select, keys_of_select, total), placeholder)
     except UnknownColumnError as error:
         if not error.path or not is_correlated(error.path, sources):
             raise
         path = ".".join(error.path)
     if path:
         raise correlated(path)
-    found = replace(plan, statements=statements)
-    if not found.queries:
+    judged_plan = replace(plan, statements=statements)
+    if not judged_plan.queries:
         if not any(map(reads_public_rows, statements)):
             raise ParameterError(f"{NO_FROM}.")
-        return found
-    if len(found.statements) > 1 or isinstance(found.statements[0], Stacked):
-        check_keys(keys, found.queries)
-        return replace(found, statements=found.shared(placeholder))
-    return found
+        return judged_plan
+    if len(judged_plan.statements) > 1 or isinstance(judged_plan.statements[0], Stacked):
+        check_keys(keys, judged_plan.queries)
+        return replace(judged_plan, statements=judged_plan.shared(placeholder))
+    return judged_plan
 
 
 def _free(select: Select, sources: Sources, known: list[tuple[Select, Free]]) -> Free:
@@ -182,18 +182,18 @@ def _free(select: Select, sources: Sources, known: list[tuple[Select, Free]]) ->
     def of_people(*_: object) -> Judged:
         raise ParameterError("a subquery of public tables is not understood: make a table of it, and name that.")
 
-    found = next((free for one, free in known if one == select), None)
-    if found is None:
+    table = next((free for one, free in known if one == select), None)
+    if table is None:
         statement = statement_of(select, StatementReader(public_layers(sources), of_people, of_people, sources), None)
-        found = shown(statement), public_answer(statement)
-        known.append((select, found))
-    return found
+        table = shown(statement), public_answer(statement)
+        known.append((select, table))
+    return table
 
 
 def _described(answer: pd.DataFrame) -> Answer:
-    said = Answer.from_attrs(answer.attrs)
-    assert said is not None
-    return said
+    description = Answer.from_attrs(answer.attrs)
+    assert description is not None
+    return description
 
 
 @dataclass(frozen=True)
@@ -211,15 +211,15 @@ class StatementReader:
     def known_query(self, select: Select, keys: object) -> Judged | None:
         """A query that stands elsewhere in the text, too; None if it does not."""
         plain = standing_alone(select)
-        return next((one for own, of, one in self.judged if of is keys and own == plain), None)
+        return next((one for known_select, of, one in self.judged if of is keys and known_select == plain), None)
 
     def query(self, select: Select, keys: object) -> Judged:
         """The query of a SELECT, judged once."""
-        found = self.known_query(select, keys)
-        if found is None:
-            found = self.judge(select, keys)
-            self.judged.append((standing_alone(select), keys, found))
-        return found
+        judged = self.known_query(select, keys)
+        if judged is None:
+            judged = self.judge(select, keys)
+            self.judged.append((standing_alone(select), keys, judged))
+        return judged
 
 
 def statement_of(select: Select, reader: StatementReader, keys: object, *, is_part: bool = False) -> Statement:
@@ -252,10 +252,10 @@ def statement_of(select: Select, reader: StatementReader, keys: object, *, is_pa
         of_people = source.grouped_by is not None and nest(selects[0]).core.source == selects[0].source
         together = tables_of(replace(source, parts=selects), reader, keys) if of_people else None
         parts += [] if together is None else [together]
-        for at, own in enumerate(selects if together is None else ()):
+        for at, part_select in enumerate(selects if together is None else ()):
             places = source.grouped_by[at] if of_people and source.grouped_by is not None else None
-            said = own_keys(keys, own, nest) if places is None else keys_of_part(keys, source, places)
-            parts.append(statement_of(own, reader, said, is_part=True))
+            part_keys = own_keys(keys, part_select, nest) if places is None else keys_of_part(keys, source, places)
+            parts.append(statement_of(part_select, reader, part_keys, is_part=True))
     elif not nested.is_put_together:
         core = replace(nested.core, ctes=seen, functions=select.functions, has_parameters=select.has_parameters)
         is_apart = is_part or reader.known_query(core, keys) is not None
@@ -273,9 +273,9 @@ def statement_of(select: Select, reader: StatementReader, keys: object, *, is_pa
     layers = [base]
     for over in nested.over:
         layers.append(layer_over(layers[-1], over, reader.sources.settings, sides if len(layers) == 1 else ()))
-    found = Stacked(tuple(parts), kinds, tuple(layers[1:]), select.has_parameters, joined)
-    dry_run.computed(found.computed(empty), select.has_parameters)
-    return found
+    stacked = Stacked(tuple(parts), kinds, tuple(layers[1:]), select.has_parameters, joined)
+    dry_run.computed(stacked.computed(empty), select.has_parameters)
+    return stacked
 
 
 def tables_of(union: Union, reader: StatementReader, keys: object) -> GroupedTables | None:
@@ -287,17 +287,19 @@ def tables_of(union: Union, reader: StatementReader, keys: object) -> GroupedTab
     finest = tuple(range(len(union.groups)))
     if finest not in groupings or len(groupings) < 2 or len(set(groupings)) < len(groupings):
         return None
-    select, own = union.parts[groupings.index(finest)], keys_of_part(keys, union, finest)
+    select, finest_keys = union.parts[groupings.index(finest)], keys_of_part(keys, union, finest)
     if are_private(keys) or isinstance(select.source, Union):
         return None
-    query = reader.trial(select, own).query
+    query = reader.trial(select, finest_keys).query
     if query.groups is None or len(query.groups.columns) < len(finest) or not can_have_margins(query):
         return None
     asked = MarginsAsked([[query.groups.columns[at] for at in axes] for axes in groupings if axes != finest])
-    found = reader.judge(select, own)
+    judged = reader.judge(select, finest_keys)
     constants = (tuple(item for item, _ in part.items[len(finest) :]) for part in union.parts)
-    bits = tuple(tuple(int(each.value) for each in items if isinstance(each, Constant)) for items in constants)
-    return GroupedTables(replace(found, query=with_margins(found.query, asked)), groupings, bits)
+    bits = tuple(
+        tuple(int(constant.value) for constant in items if isinstance(constant, Constant)) for items in constants
+    )
+    return GroupedTables(replace(judged, query=with_margins(judged.query, asked)), groupings, bits)
 
 
 def own_keys(keys: object, select: Select, nest: Nest) -> object:
@@ -306,47 +308,47 @@ def own_keys(keys: object, select: Select, nest: Nest) -> object:
     return None if nested.core.groups == () and not nested.is_put_together else keys
 
 
-def check_keys(keys: object, found: Sequence[Judged]) -> None:
+def check_keys(keys: object, questions: Sequence[Judged]) -> None:
     """Refuse a list of keys if no query has groups."""
-    if keys is not None and not isinstance(keys, Mapping) and not any(question.groups for question in found):
+    if keys is not None and not isinstance(keys, Mapping) and not any(question.groups for question in questions):
         raise keys_without_groups()
 
 
 def _columns(parts: Sequence[Statement]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Headings of the first part, and the kinds on which all parts agree."""
     listed = [shown(part) for part in parts]
-    if len({len(each) for each in listed}) > 1:
+    if len({len(part) for part in listed}) > 1:
         raise ParameterError(
-            f"the parts of a UNION have {' and '.join(str(len(each)) for each in listed)} columns: give all the same."
+            f"the parts of a UNION have {' and '.join(str(len(part)) for part in listed)} columns: give all the same."
         )
     kinds = []
     for at in range(len(listed[0]) if listed else 0):
-        found = list(dict.fromkeys(each[at][1] for each in listed if each[at][1] != NOTHING)) or [NOTHING]
-        if found[0] not in TYPES:
+        held = list(dict.fromkeys(part[at][1] for part in listed if part[at][1] != NOTHING)) or [NOTHING]
+        if held[0] not in TYPES:
             raise ParameterError(
-                f"column {at + 1} of the parts of a UNION holds {found[0]}, of which nothing is put together: ask each "
+                f"column {at + 1} of the parts of a UNION holds {held[0]}, of which nothing is put together: ask each "
                 "part alone."
             )
-        if len(found) > 1:
+        if len(held) > 1:
             raise ParameterError(
-                f"column {at + 1} of the parts of a UNION holds {' and '.join(found)}: make them alike."
+                f"column {at + 1} of the parts of a UNION holds {' and '.join(held)}: make them alike."
             )
-        kinds.append(found[0])
+        kinds.append(held[0])
     return tuple(label for label, _ in listed[0]) if listed else (), tuple(kinds)
 
 
-def shares_of(found: Sequence[Judged], total: Share) -> list[Share]:
+def shares_of(questions: Sequence[Judged], total: Share) -> list[Share]:
     """Cost of each query: the eps written in it, and an even share of the rest for each other release.
 
     Where keys are private the same again chooses them, and each query that does so has an even share of delta.
     """
     if total.eps is None:
-        return [total] * len(found)
-    eps, choosing = epsilon(total.eps), sum(each.query.selection is not None for each in found)
+        return [total] * len(questions)
+    eps, choosing = epsilon(total.eps), sum(question.query.selection is not None for question in questions)
     delta = share_of(checked_delta(total.delta), choosing) if choosing else None
-    fixed = [each.written_out * (1 if each.query.selection is None else 2) for each in found]
+    fixed = [question.written_out * (1 if question.query.selection is None else 2) for question in questions]
     left = eps - sum(fixed, Fraction(0))
-    waiting = sum(each.open_releases for each in found)
+    waiting = sum(question.open_releases for question in questions)
     if left < 0 or (waiting and left == 0):
         raise ParameterError(
             f"the query may spend eps={float(eps):g} in total, but asks for {float(eps - left):g} in its dp_ "
@@ -354,6 +356,6 @@ def shares_of(found: Sequence[Judged], total: Share) -> list[Share]:
         )
     each_open = share_of(left, waiting) if waiting else Fraction(0)
     return [
-        Share(own + each.open_releases * each_open, None if each.query.selection is None else delta)
-        for own, each in zip(fixed, found, strict=True)
+        Share(written + question.open_releases * each_open, None if question.query.selection is None else delta)
+        for written, question in zip(fixed, questions, strict=True)
     ]

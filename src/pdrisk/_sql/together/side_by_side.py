@@ -67,10 +67,10 @@ class SideBySide:
         settings = self.sources.settings
         if item.using:
             common = list(map(lowered, item.using))
-            scopes = [Values(each.visible, (), {}, settings, sides=each.sides) for each in (left, right)]
+            scopes = [Values(side.visible, (), {}, settings, sides=side.sides) for side in (left, right)]
             equal, first, both = [], [], (Column("one"), Column("other"))
             for name in item.using:
-                one, other = (each.named(name) for each in scopes)
+                one, other = (side_scope.named(name) for side_scope in scopes)
                 pair = Values((("one", one), ("other", other)), (), {}, settings)
                 equal.append(truth(text(Operation("==", both), pair), "USING").condition)
                 if item.how == "FULL" and (one.uncut or other.uncut):
@@ -81,7 +81,7 @@ class SideBySide:
                 label = next(label for label, _ in left.visible if lowered(label) == lowered(name))
                 first.append((label, other if item.how == "RIGHT" else merged))
             on = " AND ".join(equal)
-            rest = [each for each in visible if lowered(each[0]) not in common]
+            rest = [column for column in visible if lowered(column[0]) not in common]
             visible = (*first, *rest)
         elif item.condition is not None:
             scope = Values(visible, (), {}, settings, sides=sides)
@@ -113,21 +113,23 @@ class SideBySide:
         if len(columns) > len(exposed):
             raise ParameterError(f"FROM names {len(columns)} columns, but there are {len(exposed)}.")
         labels = [*columns, *(label for label, _ in exposed[len(columns) :])]
-        number, chosen, found = len(self.below), [], []
-        for label, (_, own) in zip(labels, exposed, strict=True):
-            _check_kind(label, own.kind)
+        number, chosen, visible = len(self.below), [], []
+        for label, (_, column) in zip(labels, exposed, strict=True):
+            _check_kind(label, column.kind)
             at = self._number
             self._number += 1
-            chosen += [f"{own.sql} AS v{at}", *([f"{own.uncut} AS u{at}"] if own.uncut else [])]
-            uncut = f"u{at}" if own.uncut else ""
-            found.append((label, replace(own, sql=f"v{at}", type=TYPES[own.kind], wide="", uncut=uncut, tree=None)))
+            chosen += [f"{column.sql} AS v{at}", *([f"{column.uncut} AS u{at}"] if column.uncut else [])]
+            uncut = f"u{at}" if column.uncut else ""
+            visible.append(
+                (label, replace(column, sql=f"v{at}", type=TYPES[column.kind], wide="", uncut=uncut, tree=None))
+            )
         source = f"p{place} AS {NOISY}"
         for layer in layers:
             source = layer.subquery(source, ())
         noisy = tuple(at for at, value in enumerate(columns_of(part)) if value.uncut)
         self.below.append((layers, noisy))
         sql = f"(SELECT {', '.join([*chosen, f'code AS s{number}'])} FROM {source}) AS t{number}"
-        return _Side(sql, ((tuple(names), tuple(found)),), tuple(found), (f"s{number}",))
+        return _Side(sql, ((tuple(names), tuple(visible)),), tuple(visible), (f"s{number}",))
 
     def _noisy(self, select: Select, seen: Ctes) -> tuple[int, tuple[Layer, ...]]:
         """Place of what a SELECT asks, and the layers over it."""
@@ -135,8 +137,8 @@ class SideBySide:
         nested = self.nest(select)
         over: tuple[Over, ...] = ()
         if not nested.is_put_together and not nested.counted:
-            over, own = nested.over, {name: cte for name, (cte, _) in nested.ctes.items()}
-            select = replace(nested.core, ctes=own)
+            over, ctes = nested.over, {name: cte for name, (cte, _) in nested.ctes.items()}
+            select = replace(nested.core, ctes=ctes)
         place = self._part(select, lambda: self.statement(select))
         part = self.parts[place]
         for label, kind in shown(part):
@@ -144,28 +146,28 @@ class SideBySide:
         columns = (stacked_column(at, kind, [part]) for at, (_, kind) in enumerate(shown(part)))
         labels = (label for label, _ in shown(part))
         layers = [Layer(tuple(zip(labels, columns, strict=True)), "", "", (), ())]
-        for each in over:
-            layers.append(layer_over(layers[-1], each, self.sources.settings))
+        for outer in over:
+            layers.append(layer_over(layers[-1], outer, self.sources.settings))
         return place, tuple(layers[1:])
 
     def _part(self, asked: Select | Table, made: Callable[[], Statement]) -> int:
         """Place of a statement among the parts: equal ones are one, here and in the rest of the text."""
-        found = next((statement for one, statement in self.known if one == asked), None)
-        if found is None:
-            found = made()
-            self.known.append((asked, found))
+        wanted = next((statement for one, statement in self.known if one == asked), None)
+        if wanted is None:
+            wanted = made()
+            self.known.append((asked, wanted))
         for place, part in enumerate(self.parts):
-            if part is found:
+            if part is wanted:
                 return place
-        self.parts.append(found)
+        self.parts.append(wanted)
         return len(self.parts) - 1
 
     def _public(self, table: Table) -> PublicRows:
         relation = public_table(table, self.sources)
         assert relation is not None, "a table that is known to be public"
-        found = PublicRows(_typed(relation), public_rows(relation.source))
-        check_public_rows(found, relation.source.name)
-        return found
+        rows = PublicRows(_typed(relation), public_rows(relation.source))
+        check_public_rows(rows, relation.source.name)
+        return rows
 
 
 def _check_kind(label: str, kind: str) -> None:
@@ -202,21 +204,21 @@ def _number_of(codes: tuple[str, ...]) -> str:
 
 def joined_tables(item: From, reader: SideBySide) -> tuple[JoinedParts, Layer, Named]:
     """What is joined, a layer with its columns, and those of each table by its names."""
-    found = reader.read(item)
-    columns = [name for _, listed in found.sides for _, value in listed for name in (value.sql, value.uncut) if name]
+    side = reader.read(item)
+    columns = [name for _, listed in side.sides for _, value in listed for name in (value.sql, value.uncut) if name]
     visible = [
         (label, value if value.sql in columns else replace(value, sql=f"v{len(columns) + at}", uncut=""))
-        for at, (label, value) in enumerate(found.visible)
+        for at, (label, value) in enumerate(side.visible)
     ]
-    for (_, made), (_, value) in zip(visible, found.visible, strict=True):
+    for (_, made), (_, value) in zip(visible, side.visible, strict=True):
         if made is not value:  # a key of FULL JOIN USING, which is that of either table
             columns.append(f"{value.sql} AS {made.sql}")
-    numbered = f"{_number_of(found.codes)} AS code"
-    noisy = (int(value.uncut[1:]) for _, listed in found.sides for _, value in listed if value.uncut)
+    numbered = f"{_number_of(side.codes)} AS code"
+    noisy = (int(value.uncut[1:]) for _, listed in side.sides for _, value in listed if value.uncut)
     joined = JoinedParts(
-        f"SELECT {', '.join([*columns, numbered])} FROM {found.sql}",
+        f"SELECT {', '.join([*columns, numbered])} FROM {side.sql}",
         tuple(reader.conditions),
         tuple(reader.below),
         tuple(noisy),
     )
-    return joined, Layer(tuple(visible), "", "", (), ()), found.sides
+    return joined, Layer(tuple(visible), "", "", (), ()), side.sides

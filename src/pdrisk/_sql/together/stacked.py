@@ -57,7 +57,7 @@ class Stacked:
         for layer in inner:
             noisy = layer.subquery(noisy, ())
         sql = [*(value.sql for _, value in outer.items), *self.uncut.values()]
-        return outer.statement([f"{own} AS i{at}" for at, own in enumerate(sql)], noisy)
+        return outer.statement([f"{expression} AS i{at}" for at, expression in enumerate(sql)], noisy)
 
     @property
     def uncut(self) -> dict[int, str]:
@@ -80,12 +80,12 @@ class GroupedTables:
         ends = np.cumsum([product(margins.grid.sizes, axes) for axes in margins.tables])
         places = dict(zip(margins.tables, np.split(np.arange(len(answer)), ends[:-1]), strict=True))
         order = np.concatenate([places[axes] for axes in self.groupings])
-        found = answer.iloc[order].reset_index(drop=True)
-        found.attrs = {UNCUT: {at: np.asarray(each)[order] for at, each in answer.attrs.get(UNCUT, {}).items()}}
+        rows = answer.iloc[order].reset_index(drop=True)
+        rows.attrs = {UNCUT: {at: np.asarray(numbers)[order] for at, numbers in answer.attrs.get(UNCUT, {}).items()}}
         sizes = [len(places[axes]) for axes in self.groupings]
         for at, values in enumerate(zip(*self.bits, strict=True)):
-            found[found.columns[at - len(self.bits[0])]] = np.repeat(values, sizes)
-        return found
+            rows[rows.columns[at - len(self.bits[0])]] = np.repeat(values, sizes)
+        return rows
 
 
 Statement = Judged | Stacked | GroupedTables | PublicRows
@@ -134,8 +134,8 @@ def put_together(statement: Stacked, answers: Sequence[pd.DataFrame]) -> pd.Data
     else:
         columns, tables = [], []
         for place, (part, answer) in enumerate(zip(statement.parts, answers, strict=True)):
-            sql, own = _listed([kind for _, kind in shown(part)], [answer], len(columns) + 1)
-            columns += own
+            sql, part_columns = _listed([kind for _, kind in shown(part)], [answer], len(columns) + 1)
+            columns += part_columns
             tables.append(f"p{place} AS MATERIALIZED (SELECT {', '.join([*sql, _codes(len(answer))])})")
         noisy = joined_source(statement.joined, tables)
     bench = workspace.bench()
@@ -188,16 +188,18 @@ def _codes(size: int) -> str:
     return f"unnest(system.main.range({size})) AS code"
 
 
-def _listed(found: Sequence[str], answers: Sequence[pd.DataFrame], first: int) -> tuple[list[str], list[list[Any]]]:
+def _listed(
+    column_kinds: Sequence[str], answers: Sequence[pd.DataFrame], first: int
+) -> tuple[list[str], list[list[Any]]]:
     """SQL of all columns of these kinds, one answer below the other, and its parameters, of which one is ``first``."""
-    kinds = {f"v{at}": kind for at, kind in enumerate(found)}
+    kinds = {f"v{at}": kind for at, kind in enumerate(column_kinds)}
     columns: list[list[Any]] = [
         [_plain(value) for answer in answers for value in answer.iloc[:, at]] for at in range(len(kinds))
     ]
-    for at, kind in enumerate(found):
+    for at, kind in enumerate(column_kinds):
         if kind == NUMBER:
             kinds[f"u{at}"] = kind
-            parts = (each.attrs.get(UNCUT, {}).get(at, each.iloc[:, at]) for each in answers)
+            parts = (answer.attrs.get(UNCUT, {}).get(at, answer.iloc[:, at]) for answer in answers)
             columns.append([_plain(value) for part in parts for value in part])
     types = [
         "BIGINT" if kind == NUMBER and all(value is None or type(value) is int for value in values) else TYPES[kind]

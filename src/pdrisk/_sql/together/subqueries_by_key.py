@@ -43,7 +43,7 @@ class ByKey:
 def by_equalities(inner: Select, pairs: Sequence[tuple[Node, Node] | None]) -> ByKey | None:
     """A subquery by what equalities compare; None if one is none, or the same is compared twice."""
     known = [pair for pair in pairs if pair is not None]
-    keys = tuple(own for own, _ in known)
+    keys = tuple(key for key, _ in known)
     if len(set(keys)) < len(pairs):
         return None
     select = replace(inner, items=(*((key, "") for key in keys), *inner.items), groups=keys)
@@ -71,9 +71,11 @@ def by_row(
     def moved(node: Node) -> Node | None:
         return keys.get(node) if isinstance(node, Column) else None
 
-    condition, own = all_of([rebuilt(node, moved) for node in conditions]), tuple(keys.values())
+    condition, keys_around = all_of([rebuilt(node, moved) for node in conditions]), tuple(keys.values())
     source = Join(inner.source, Subquery(rows, AROUND, ()), "INNER", condition, ())
-    select = replace(inner, items=(*((key, "") for key in own), *inner.items), source=source, groups=own)
+    select = replace(
+        inner, items=(*((key, "") for key in keys_around), *inner.items), source=source, groups=keys_around
+    )
     absent: list[Node] = [Operation("isna", (pair[1],)) for pair in pairs if pair is not None]
     of_around = [node for node in conditions if columns_in(node) <= set(columns)]
     absent += map(_is_not, of_around)
@@ -84,9 +86,9 @@ def equality_around(node: Node, foreign: set[Column]) -> tuple[Node, Node] | Non
     """The sides of an equality of something of the subquery with something around it."""
     if not isinstance(node, Operation) or node.symbol != "==":
         return None
-    for own, other in (node.parts, node.parts[::-1]):
-        if columns_in(own) and not columns_in(own) & foreign and columns_in(other) and columns_in(other) <= foreign:
-            return own, other
+    for inner, other in (node.parts, node.parts[::-1]):
+        if columns_in(inner) and not columns_in(inner) & foreign and columns_in(other) and columns_in(other) <= foreign:
+            return inner, other
     return None
 
 
@@ -94,13 +96,13 @@ def columns_in(node: Node) -> set[Column]:
     return {part for part in below(node) if isinstance(part, Column)}
 
 
-def semi_joined(found: ByKey, leaf: From, places: Sequence[int]) -> Select:
+def semi_joined(by_key: ByKey, leaf: From, places: Sequence[int]) -> Select:
     """The subquery over the rows of its FROM that fit a row of a public table around it, which so lists the keys."""
-    names = dict(zip(places, _named_apart([found.keys[at] for at in places]), strict=True))
-    rows = Select(tuple((found.keys[at], name) for at, name in names.items()), leaf)
-    own = found.select.groups or ()
-    equal = all_of([Operation("==", (own[at], Column(name, (AROUND,)))) for at, name in names.items()])
-    return replace(found.select, source=Join(found.select.source, Subquery(rows, AROUND, ()), "SEMI", equal, ()))
+    names = dict(zip(places, _named_apart([by_key.keys[at] for at in places]), strict=True))
+    rows = Select(tuple((by_key.keys[at], name) for at, name in names.items()), leaf)
+    keys = by_key.select.groups or ()
+    equal = all_of([Operation("==", (keys[at], Column(name, (AROUND,)))) for at, name in names.items()])
+    return replace(by_key.select, source=Join(by_key.select.source, Subquery(rows, AROUND, ()), "SEMI", equal, ()))
 
 
 def _named_apart(nodes: Sequence[Node]) -> tuple[str, ...]:
@@ -128,8 +130,8 @@ def _of_nobody(item: Node) -> Node:
             return Constant(0 if "count" in node.name else None)
         return None
 
-    found = rebuilt(item, changed)
-    return Constant(None) if is_missing(found, ()) else found
+    value = rebuilt(item, changed)
+    return Constant(None) if is_missing(value, ()) else value
 
 
 def all_of(nodes: Sequence[Node]) -> Node | None:
@@ -152,42 +154,45 @@ def replaced(select: Select, name: str, value: Node) -> Select:
 def labelled(select: Select, name: str, inner: Select) -> Select:
     """The SELECT with a heading where the subquery stands alone."""
     label = inner.items[0][1] or heading(value_of(inner))
-    items = ((each, label if each == Column(name) and not said else said) for each, said in select.items)
+    items = ((item, label if item == Column(name) and not written else written) for item, written in select.items)
     return replace(select, items=tuple(items))
 
 
-def beside(select: Select, name: str, found: ByKey) -> Select:
+def beside(select: Select, name: str, by_key: ByKey) -> Select:
     """The SELECT over its rows and the values of their keys."""
-    names = [f"{name} key {at}" for at in range(len(found.keys))]
-    equal = [Operation(found.equal, (key, Column(own, (name,)))) for key, own in zip(found.keys, names, strict=True)]
-    source = Join(select.source, Subquery(found.select, name, (*names, name)), "LEFT", all_of(equal), ())
+    names = [f"{name} key {at}" for at in range(len(by_key.keys))]
+    equal = [
+        Operation(by_key.equal, (key, Column(key_name, (name,))))
+        for key, key_name in zip(by_key.keys, names, strict=True)
+    ]
+    source = Join(select.source, Subquery(by_key.select, name, (*names, name)), "LEFT", all_of(equal), ())
     items = [
-        (replace(each, excluded=(*each.excluded, *names, name)), said)
-        if isinstance(each, Star) and not each.table
-        else (each, said)
-        for each, said in select.items
+        (replace(item, excluded=(*item.excluded, *names, name)), written)
+        if isinstance(item, Star) and not item.table
+        else (item, written)
+        for item, written in select.items
     ]
     select = replace(select, source=source, items=tuple(items))
-    if found.of_nobody == Constant(None):
+    if by_key.of_nobody == Constant(None):
         return select
-    nobody = found.of_nobody
-    if not found.is_exact:  # else a key that keys= does not list would have no people
-        nobody = Case(((found.absent, nobody),), Constant(None))
+    nobody = by_key.of_nobody
+    if not by_key.is_exact:  # else a key that keys= does not list would have no people
+        nobody = Case(((by_key.absent, nobody),), Constant(None))
     return replaced(select, name, Operation("coalesce", (Column(name), nobody)))
 
 
-def looked_up(found: ByKey, inner: Select, read: ScalarsRead) -> Node:
+def looked_up(by_key: ByKey, inner: Select, read: ScalarsRead) -> Node:
     """The value of a row's key among those that were answered first."""
     branches: list[tuple[Node, Node]] = []
-    rows = read.rows(found.select, len(found.keys) + 1)
+    rows = read.rows(by_key.select, len(by_key.keys) + 1)
     for *keys, value in rows:
         if all(key.value is not None for key in keys):
-            equal = all_of([Operation("==", pair) for pair in zip(found.keys, keys, strict=True)])
+            equal = all_of([Operation("==", pair) for pair in zip(by_key.keys, keys, strict=True)])
             assert equal is not None
             branches.append((equal, value))
-    if found.of_nobody != Constant(None):
-        branches.append((found.absent, found.of_nobody))
+    if by_key.of_nobody != Constant(None):
+        branches.append((by_key.absent, by_key.of_nobody))
     if not branches:
         return Constant(None)
-    by, number = ", ".join(map(heading, found.keys)), rows[0][0].place + 1
+    by, number = ", ".join(map(heading, by_key.keys)), rows[0][0].place + 1
     return LookedUp(tuple(branches), Constant(None), f"({heading(value_of(inner))} by {by}, subquery {number})")

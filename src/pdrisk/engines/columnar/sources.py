@@ -86,8 +86,8 @@ class PolarsPlan:
 
         if not places:
             return int(_without_panic(self.frame.select(pl.len()).collect).item()), []
-        found = _without_panic(self.frame.select(pl.nth(*places)).collect)
-        return found.height, found.get_columns()
+        frame = _without_panic(self.frame.select(pl.nth(*places)).collect)
+        return frame.height, frame.get_columns()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +130,8 @@ class ArrowFiles:
         if not places:
             return int(self.dataset.count_rows()), []
         names = self.dataset.schema.names
-        found = self.dataset.to_table(columns={str(at): pc.field(names[at]) for at in places})
-        return int(found.num_rows), found.columns
+        table = self.dataset.to_table(columns={str(at): pc.field(names[at]) for at in places})
+        return int(table.num_rows), table.columns
 
 
 def source_of(data: object) -> ColumnSource | None:

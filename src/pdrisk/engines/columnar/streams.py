@@ -20,7 +20,7 @@ def streams_read(tables: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def _is_stream(data: object) -> bool:
-    bases = {each.__module__.partition(".")[0] for each in type(data).__mro__}
+    bases = {base.__module__.partition(".")[0] for base in type(data).__mro__}
     if not hasattr(type(data), STREAM) or not bases.isdisjoint(KNOWN):
         return False
     return "pyarrow" not in bases or type(data).__name__ == "RecordBatchReader"

@@ -79,13 +79,13 @@ class ColumnTable:
     def frame(self, labels: Iterable[Hashable]) -> pd.DataFrame:
         """All rows of these columns as pandas holds them; names without a column are left out."""
         wanted = dict.fromkeys(labels)
-        found = [at for at, label in enumerate(self.header.columns) if label in wanted]
+        positions = [at for at, label in enumerate(self.header.columns) if label in wanted]
         if self.kept is not None and self.kept is not self.header:
-            return self.kept.iloc[:, found]
-        rows, read = self.source.read([self.places[at] for at in found])
+            return self.kept.iloc[:, positions]
+        rows, read = self.source.read([self.places[at] for at in positions])
         columns = {
             self.header.columns[at]: array_of(values, self.header.dtypes.iloc[at])
-            for at, values in zip(found, read, strict=True)
+            for at, values in zip(positions, read, strict=True)
         }
         return pd.DataFrame(columns, index=pd.RangeIndex(rows), copy=False)
 

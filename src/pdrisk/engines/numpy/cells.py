@@ -84,8 +84,8 @@ def _cells(
     keys = keys[:filled]
     if counted:
         counts += np.bincount(keys, minlength=bins)
-        found = np.flatnonzero(counts)
-        return Cells.of_keys(found, counts[found], groups, size)
+        occupied = np.flatnonzero(counts)
+        return Cells.of_keys(occupied, counts[occupied], groups, size)
     keys.sort()
     begins = np.flatnonzero(np.concatenate([[True], keys[1:] > keys[:-1]])) if filled else np.empty(0, dtype=np.int64)
     return Cells.of_keys(keys[begins], np.diff(begins, append=filled), groups, size)

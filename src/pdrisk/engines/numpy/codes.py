@@ -37,12 +37,12 @@ def _masked(series: pd.Series, codes: list[Any]) -> pd.Series:
     kind = dtype.kind if isinstance(dtype, np.dtype) else ""
     if kind and kind in "iuf":
         return pd.Series(_floats(series.to_numpy(), codes), index=series.index, copy=False)
-    found = equal_to_one_of(series, codes)
+    coded = equal_to_one_of(series, codes)
     if kind == "O":
         values = series.to_numpy().copy()
-        values[found] = None
+        values[coded] = None
         return pd.Series(values, index=series.index, dtype=object)
-    return (series.astype("boolean") if kind == "b" else series).mask(found)
+    return (series.astype("boolean") if kind == "b" else series).mask(coded)
 
 
 def _floats(values: NDArray[np.generic], codes: list[Any]) -> NDArray[np.generic]:
@@ -65,7 +65,7 @@ def _equal(piece: NDArray[np.generic], codes: list[Any]) -> NDArray[np.bool_]:
         held = [code for code in codes if limits.min <= code <= limits.max and code % 1 == 0]
     if len(held) > FEW:
         return np.isin(piece, np.array(held, dtype=piece.dtype))
-    found = np.zeros(len(piece), dtype=bool)
+    coded = np.zeros(len(piece), dtype=bool)
     for code in held:
-        found |= piece == code
-    return found
+        coded |= piece == code
+    return coded

@@ -20,10 +20,12 @@ Values = pd.api.extensions.ExtensionArray | NDArray[np.float64]
 def with_derived(frame: pd.DataFrame, derived: Sequence[Derived], stored: pd.DataFrame) -> pd.DataFrame:
     """The frame with these derived columns, in place of stored ones of the same name."""
     result = frame.copy(deep=False) if derived else frame
-    for each in derived:
-        own = {one.name for one in each.earlier}
-        source = stored[[column for column in each.columns if column not in own]]
-        result[each.name] = _values(each, without_codes(with_derived(source, each.earlier, stored), each.missing))
+    for derived_column in derived:
+        earlier_names = {one.name for one in derived_column.earlier}
+        source = stored[[column for column in derived_column.columns if column not in earlier_names]]
+        result[derived_column.name] = _values(
+            derived_column, without_codes(with_derived(source, derived_column.earlier, stored), derived_column.missing)
+        )
     return result
 
 

@@ -71,20 +71,20 @@ class FrameReading(Reading):
     def people_and_rows(self, line: int) -> tuple[PersonRecords, NDArray[np.bool_]]:
         """Records of a line for people with several, and the rows of the frame that they come from."""
         asked, universe = self.query.lines[line], self.universes[line]
-        bounded, found = asked.statistic.bounded, self.found
+        bounded, frame_rows = asked.statistic.bounded, self.found
         distinct = isinstance(asked.statistic, Distinct)
-        own = found.records(place_of(asked), universe if bounded else None, distinct=distinct)
-        assert own.persons is not None
-        used = np.ones(len(own.persons), dtype=bool) if own.selected is None else own.selected
+        records = frame_rows.records(place_of(asked), universe if bounded else None, distinct=distinct)
+        assert records.persons is not None
+        used = np.ones(len(records.persons), dtype=bool) if records.selected is None else records.selected
         rows = np.flatnonzero(used)
         groups = values = np.zeros(len(rows), dtype=np.int64)
-        if own.codes is not None:
-            groups = own.codes[rows].astype(np.int64)
+        if records.codes is not None:
+            groups = records.codes[rows].astype(np.int64)
         if distinct:
-            values = pd.factorize(found.frame[asked.column])[0][rows].astype(np.int64)
+            values = pd.factorize(frame_rows.frame[asked.column])[0][rows].astype(np.int64)
         elif bounded:
-            values = np.clip(np.asarray(own.values, dtype=np.float64)[rows], universe.lo, universe.hi)
-        return PersonRecords(values, groups, own.persons[rows], found.groups), used
+            values = np.clip(np.asarray(records.values, dtype=np.float64)[rows], universe.lo, universe.hi)
+        return PersonRecords(values, groups, records.persons[rows], frame_rows.groups), used
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +143,8 @@ class FrameEngine:
             keys = observed_keys(frame, groups.columns) if groups.keys is None else groups.keys
             codes = _codes(frame, groups.columns, keys, selected)
             index = key_index(raw, groups.columns, keys)
-        own = {line.column: own_universe(frame[line.column]) for line in query.lines if line.universe is None}
-        universes = tuple(line.universe or own[line.column] for line in query.lines)
+        ranges = {line.column: own_universe(frame[line.column]) for line in query.lines if line.universe is None}
+        universes = tuple(line.universe or ranges[line.column] for line in query.lines)
 
         needs: dict[tuple[Place, Universe], Needs] = {}
         counts: dict[Place, Needs] = {}
@@ -158,15 +158,15 @@ class FrameEngine:
                 before = counts.get(at)
                 counts[at] = own_needs if before is None else before | own_needs
         looked_up = self.looked_up if frame is self.frame else None
-        found = FrameRows(frame, query.unit, self.secret, selected, codes, keys, looked_up)
+        frame_rows = FrameRows(frame, query.unit, self.secret, selected, codes, keys, looked_up)
         counted: dict[Place, Summary] = {}
         summaries: dict[tuple[Place, Universe], Summary] = {}
         for (place, universe), wanted in needs.items():
-            summaries[place, universe] = found.measured(place, universe, wanted)
+            summaries[place, universe] = frame_rows.measured(place, universe, wanted)
             counted.setdefault(place, summaries[place, universe])
         for place, wanted in counts.items():
             if place not in counted or wanted.distinct or wanted.bins is not None or wanted.sizes:
-                counted[place] = found.counted(place, wanted)
+                counted[place] = frame_rows.counted(place, wanted)
         return FrameReading(
             universes,
             tuple(
@@ -174,7 +174,7 @@ class FrameEngine:
                 for line, universe in zip(query.lines, universes, strict=True)
             ),
             index,
-            found,
+            frame_rows,
             query,
             self.stored,
         )
@@ -223,8 +223,8 @@ class FrameRows:
         elif column is not None and universe is not None and self.unit.per_person == "count":
             values = np.where(present_rows(self.frame[column]), 1.0, np.nan)
         elif column is not None and universe is not None:
-            own = self.frame[column] if self.looked_up is None else self.looked_up
-            values = days_of(own) if isinstance(universe, Days) else column_values(own)
+            series = self.frame[column] if self.looked_up is None else self.looked_up
+            values = days_of(series) if isinstance(universe, Days) else column_values(series)
         else:
             values = None
         others = None if other is None else column_values(self.frame[other])
@@ -241,42 +241,46 @@ class FrameRows:
 
     def measured(self, place: Place, universe: Universe, wanted: Needs) -> Summary:
         """Summary of numbers within a universe."""
-        own = self.records(place, universe)
-        summary = self._measured(own, universe, wanted)
-        return summary if own.offered is None else replace(summary, offered=own.offered)
+        records = self.records(place, universe)
+        summary = self._measured(records, universe, wanted)
+        return summary if records.offered is None else replace(summary, offered=records.offered)
 
-    def _measured(self, own: Records, universe: Universe, wanted: Needs) -> Summary:
+    def _measured(self, records: Records, universe: Universe, wanted: Needs) -> Summary:
         if isinstance(universe, Rectangle):
-            return summary_of_pairs(own.values, own.others, universe, wanted, own.selected, own.codes, self.groups)
-        if own.codes is None:
-            return summary_of_one(own.values, universe, wanted, own.selected)
-        values, codes = own.values, own.codes
-        if own.selected is not None and self.persons is not None:  # else the codes say it already
-            codes = np.where(own.selected, codes, self.groups).astype(np.int32)
+            return summary_of_pairs(
+                records.values, records.others, universe, wanted, records.selected, records.codes, self.groups
+            )
+        if records.codes is None:
+            return summary_of_one(records.values, universe, wanted, records.selected)
+        values, codes = records.values, records.codes
+        if records.selected is not None and self.persons is not None:  # else the codes say it already
+            codes = np.where(records.selected, codes, self.groups).astype(np.int32)
         return summary_of_groups(values, codes, self.groups, universe, wanted)
 
     def counted(self, place: Place, wanted: Needs) -> Summary:
         """The summary of records that are counted: all, those with a value, or those in bins or with other values."""
         column = place[0]
         if wanted.distinct:
-            own = self.records(place, None, distinct=True)
-            found = distinct_values(self.frame[column], own.selected, own.codes, self.groups)
-            return replace(found, offered=own.offered)
+            records = self.records(place, None, distinct=True)
+            summary = distinct_values(self.frame[column], records.selected, records.codes, self.groups)
+            return replace(summary, offered=records.offered)
         if wanted.bins is not None or wanted.sizes:
-            own = self.records(place, ANYTHING if wanted.bins is None else wanted.bins.universe)
-            return summary_of_bins(own.values if own.selected is None else own.values[own.selected], wanted.bins)
+            records = self.records(place, ANYTHING if wanted.bins is None else wanted.bins.universe)
+            return summary_of_bins(
+                records.values if records.selected is None else records.values[records.selected], wanted.bins
+            )
         if self.persons is not None and self.unit.weight == 1 and self.codes is None and place[1] is None:
             # What the rows of a person become, if anything, is one record, and one record counts of them otherwise.
             return Summary(np.array([self.persons.count(self._present(column))], dtype=np.int64))
-        own = self.records(place, None)
-        used = own.selected
+        records = self.records(place, None)
+        used = records.selected
         if self.persons is None and place[1] is None:
             used = self._present(column)
-        if own.codes is not None:
-            codes = own.codes if used is None else own.codes[used]
-            return Summary(np.bincount(codes, minlength=self.groups + 1)[: self.groups], offered=own.offered)
-        n = self.size_of(own) if used is None else np.count_nonzero(used)
-        return Summary(np.array([n], dtype=np.int64), offered=own.offered)
+        if records.codes is not None:
+            codes = records.codes if used is None else records.codes[used]
+            return Summary(np.bincount(codes, minlength=self.groups + 1)[: self.groups], offered=records.offered)
+        n = self.size_of(records) if used is None else np.count_nonzero(used)
+        return Summary(np.array([n], dtype=np.int64), offered=records.offered)
 
     def _present(self, column: Hashable | None) -> NDArray[np.bool_] | None:
         """The rows that the filter keeps, and hold a value of a column if there is one; None: all."""
@@ -330,8 +334,8 @@ def days_of(series: pd.Series) -> FloatArray:
     """
     if family(series.dtype) == NUMBER:
         return column_values(series).astype(np.float64)
-    found = numbers_of(dense(series), DATE)
-    microseconds = np.rint(found.high / 1000 + (0.0 if found.low is None else found.low / 1000))
+    nanoseconds = numbers_of(dense(series), DATE)
+    microseconds = np.rint(nanoseconds.high / 1000 + (0.0 if nanoseconds.low is None else nanoseconds.low / 1000))
     return np.asarray(microseconds / 1e6 / SECONDS, dtype=np.float64)
 
 

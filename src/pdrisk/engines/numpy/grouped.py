@@ -43,7 +43,7 @@ def summary_of_groups(
     points = tuple(needs.points(universe).values())
     scan = needs.moments or not (needs.windows or ranks)
     placed = _Placed(bins) if scan and needs.places and bins > MANY_GROUPS else None
-    n_ranked, found, ranked = windows(
+    n_ranked, by_quantile, ranked = windows(
         values, universe, needs.windows, ranks, points, codes=codes, groups=groups, moved=None if scan else moved
     )
     if not scan:
@@ -86,7 +86,7 @@ def summary_of_groups(
         highest=highest[:, kept] if has_ends else None,
         squares=squares[kept] if needs.squares else None,
         nearest=nearest[kept] if needs.squares else None,
-        windows=found,
+        windows=by_quantile,
         places=places[kept],
         place_squares=place_squares[kept],
         whole=whole[kept],

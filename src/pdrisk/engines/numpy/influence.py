@@ -34,13 +34,13 @@ def losses_of_line(
     """
     records = records_read(reading, reading.query.lines[line], mechanism)
     if records.persons is not None:
-        found = _losses_of_several(reading, line, mechanism)
-        then(found)
+        record_losses = _losses_of_several(reading, line, mechanism)
+        then(record_losses)
     else:
-        found = _losses_of_records(records, mechanism, reading.summaries[line], then)
+        record_losses = _losses_of_records(records, mechanism, reading.summaries[line], then)
     if records.place is None:
-        return found
-    return np.where(records.place >= 0, np.append(found, np.nan)[records.place], np.nan)
+        return record_losses
+    return np.where(records.place >= 0, np.append(record_losses, np.nan)[records.place], np.nan)
 
 
 def _losses_of_records(
@@ -63,13 +63,13 @@ def _losses_of_records(
         left_out = np.isnan(records)
         if read.selected is not None:
             left_out |= ~read.selected[rows]
-        own = summary
+        row_summary = summary
         if read.codes is not None:
             groups = read.codes[rows]
             left_out |= groups == len(summary.n)
-            own = summary.of_rows(np.where(left_out, 0, groups))
+            row_summary = summary.of_rows(np.where(left_out, 0, groups))
         out = result[rows]
-        out[:] = mechanism.loss_of_records(np.clip(records, lo, hi), own)
+        out[:] = mechanism.loss_of_records(np.clip(records, lo, hi), row_summary)
         then(out)
         out[left_out] = np.nan
 
@@ -90,11 +90,11 @@ def _losses_of_several(reading: FrameReading, line: int, mechanism: Mechanism) -
         assert contributions is not None
         value = statistic.value(reading.summaries[line], universe)[contributions.groups]
         moved = np.abs(without_each(statistic, contributions, universe) - value)
-        own = moved * (float(mechanism.eps) / statistic.global_sensitivity(universe))
+        costs = moved * (float(mechanism.eps) / statistic.global_sensitivity(universe))
     else:
-        own = people.sizes.astype(np.float64) * float(mechanism.eps)
+        costs = people.sizes.astype(np.float64) * float(mechanism.eps)
     total = np.zeros(int(people.persons.max(initial=-1)) + 1)
-    np.add.at(total, people.whose, own)
+    np.add.at(total, people.whose, costs)
     result = np.full(len(used), np.nan)
     result[used] = np.minimum(total, float(mechanism.eps * reading.query.weight(line)))[people.persons]
     return result
@@ -104,8 +104,8 @@ def losses(reading: FrameReading, query: Query) -> FloatArray:
     """Privacy loss of each row's person by all releases together; NaN for rows that none uses."""
     total = np.full(len(reading.found.frame), np.nan)
     for lead in query.leads:
-        own = losses_of_line(reading, lead, query.mechanism(lead, reading.universes[lead]))
-        total = np.where(np.isnan(own), total, np.nan_to_num(total) + own)
+        release_losses = losses_of_line(reading, lead, query.mechanism(lead, reading.universes[lead]))
+        total = np.where(np.isnan(release_losses), total, np.nan_to_num(total) + release_losses)
     return total
 
 
@@ -121,15 +121,15 @@ def losses_of_people(reading: FrameReading, query: Query) -> tuple[IntArray, Flo
     for lead in query.leads:
         rows = losses_of_line(reading, lead, query.mechanism(lead, reading.universes[lead]))
         used = np.flatnonzero(~np.isnan(rows) & (persons.numbers >= 0))
-        own = np.full(number, np.nan)
+        person_losses = np.full(number, np.nan)
         if query.unit.groups > 1 and query.unit.rows == 1:  # rows in different groups are different records
             place = records_read(reading, query.lines[lead], query.mechanism(lead, reading.universes[lead])).place
             single = used if place is None else used[np.unique(place[used], return_index=True)[1]]
-            own = np.bincount(persons.numbers[single], rows[single], minlength=number)
-            own[np.setdiff1d(np.arange(number), persons.numbers[single])] = np.nan
+            person_losses = np.bincount(persons.numbers[single], rows[single], minlength=number)
+            person_losses[np.setdiff1d(np.arange(number), persons.numbers[single])] = np.nan
         else:
-            np.fmax.at(own, persons.numbers[used], rows[used])
-        total = np.where(np.isnan(own), total, np.nan_to_num(total) + own)
+            np.fmax.at(person_losses, persons.numbers[used], rows[used])
+        total = np.where(np.isnan(person_losses), total, np.nan_to_num(total) + person_losses)
     return first, total
 
 
@@ -139,20 +139,22 @@ def records_read(reading: FrameReading, line: Line, mechanism: Mechanism) -> Rec
     Of two columns, the value in the first, NaN where either is missing; of weighted records their weights. For a number
     of different values, 1 where the record alone has its value in its group, else 0.
     """
-    found, place = reading.found, place_of(line)
+    frame_rows, place = reading.found, place_of(line)
     column, indicator, _ = place
     if isinstance(line.statistic, Distinct):
-        own = found.records(place, None, distinct=True)
-        return replace(own, values=singles_of(found.frame[column], own.selected, own.codes, found.groups))
+        records = frame_rows.records(place, None, distinct=True)
+        return replace(
+            records, values=singles_of(frame_rows.frame[column], records.selected, records.codes, frame_rows.groups)
+        )
     if not line.statistic.bounded:
-        own = found.records(place, None)
-        if column is None or indicator is not None or own.place is not None:
-            return replace(own, values=np.zeros(found.size_of(own)))
-        return replace(own, values=np.where(present_rows(found.frame[column]), 0.0, np.nan))
-    own = found.records(place, mechanism.universe)
-    if own.others is None:
-        return own
-    values, others = (np.asarray(each, dtype=np.float64) for each in (own.values, own.others))
+        records = frame_rows.records(place, None)
+        if column is None or indicator is not None or records.place is not None:
+            return replace(records, values=np.zeros(frame_rows.size_of(records)))
+        return replace(records, values=np.where(present_rows(frame_rows.frame[column]), 0.0, np.nan))
+    records = frame_rows.records(place, mechanism.universe)
+    if records.others is None:
+        return records
+    values, others = (np.asarray(numbers, dtype=np.float64) for numbers in (records.values, records.others))
     if isinstance(line.statistic, Weighted):
         values, others = others, values
-    return replace(own, values=np.where(np.isnan(others), np.nan, values))
+    return replace(records, values=np.where(np.isnan(others), np.nan, values))

@@ -129,7 +129,7 @@ def _known(looks: Sequence[BandLook], n: IntArray, universe: Universe) -> tuple[
         lowest = np.where(look.below == 0, look.at(np.ones_like(n), every), lowest)
         highest = np.where(look.below + look.m == n, look.at(n, every), highest)
     parts += [(some, np.ones_like(some), lowest[some]), (some, n[some], highest[some])]
-    group, rank, records = (np.concatenate(each) for each in zip(*parts, strict=True))
+    group, rank, records = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return group, rank, records
 
 

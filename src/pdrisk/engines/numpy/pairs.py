@@ -56,19 +56,19 @@ def summary_of_pairs(
         add(n, piece.codes)
         add(moved, piece.codes[piece.moved])
         places: list[IntArray] = []
-        for own, grid, (low, high) in zip(piece[:2], grids, ends, strict=True):
+        for numbers, grid, (low, high) in zip(piece[:2], grids, ends, strict=True):
             if codes is None:
-                low[0, 0], high[0, 0] = own.min(initial=low[0, 0]), own.max(initial=high[0, 0])
+                low[0, 0], high[0, 0] = numbers.min(initial=low[0, 0]), numbers.max(initial=high[0, 0])
             else:
-                np.minimum.at(low[0], piece.codes, own)
-                np.maximum.at(high[0], piece.codes, own)
-            places.append(grid.placed(own, spare).astype(np.int64))
+                np.minimum.at(low[0], piece.codes, numbers)
+                np.maximum.at(high[0], piece.codes, numbers)
+            places.append(grid.placed(numbers, spare).astype(np.int64))
         if points is not None:
             keys.append(piece.codes * points.size + points.index(piece.records.copy()).astype(np.int64))
             steps.append(weight_steps(places[1]))
         for degrees, sums in parts.items():
-            for row, own in zip(sums, products_of_places(places[0], places[1], degrees), strict=True):
-                add(row, piece.codes, own)
+            for row, numbers in zip(sums, products_of_places(places[0], places[1], degrees), strict=True):
+                add(row, piece.codes, numbers)
     kept = slice(groups)
     (low, high), (other_low, other_high) = ((low[:, kept], high[:, kept]) for low, high in ends)
     return Summary(
@@ -85,10 +85,10 @@ def summary_of_pairs(
 def _cells(keys: IntArray, steps: IntArray, groups: int, size: int) -> Cells:
     """Steps of weight at each point: of a record with the key ``group * size + point``."""
     keys, steps = keys[kept := (steps > 0) & (keys < groups * size)], steps[kept]
-    found, at = np.unique(keys, return_inverse=True)
-    sums = np.zeros(len(found), dtype=np.int64)
+    different_keys, at = np.unique(keys, return_inverse=True)
+    sums = np.zeros(len(different_keys), dtype=np.int64)
     np.add.at(sums, at, steps)
-    return Cells.of_keys(found, sums, groups, size)
+    return Cells.of_keys(different_keys, sums, groups, size)
 
 
 def pairs_of(
@@ -105,10 +105,10 @@ def pairs_of(
         rows = slice(start, start + SIZE)
         kept = np.ones(len(values[rows]), dtype=bool) if selected is None else selected[rows].copy()
         pair = [column[rows].astype(np.float64) for column in (values, others)]
-        for own in pair:
-            kept &= ~np.isnan(own)
+        for side in pair:
+            kept &= ~np.isnan(side)
         group = np.zeros(len(kept), dtype=np.intp) if codes is None else codes[rows].astype(np.intp)
-        before, others_before = (own[kept] for own in pair)
+        before, others_before = (numbers[kept] for numbers in pair)
         records, beside = _clamped(before, universe), _clamped(others_before, universe.other)
         yield PairedPiece(records, beside, group[kept], (records != before) | (beside != others_before))
 

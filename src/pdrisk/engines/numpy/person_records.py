@@ -54,16 +54,16 @@ class Persons:
         """The number of each row's person, shape (N,); `NOBODY` where any part of the id is missing."""
         if self._places is not None:
             return self._places
-        found: NDArray[np.int64] | None = None
+        numbers: NDArray[np.int64] | None = None
         nobody = np.zeros(len(self.frame), dtype=bool)
-        for column, (own, different) in zip(self.unit.person, self._numbered, strict=True):
+        for column, (codes, different) in zip(self.unit.person, self._numbered, strict=True):
             nobody |= missing_of(self.frame[column])
-            nobody |= own < 0
-            if found is not None:
-                own = pd.factorize(found * (len(different) + 1) + own)[0].astype(np.int64, copy=False)
-            found = own
-        assert found is not None
-        return np.where(nobody, NOBODY, found) if nobody.any() else found
+            nobody |= codes < 0
+            if numbers is not None:
+                codes = pd.factorize(numbers * (len(different) + 1) + codes)[0].astype(np.int64, copy=False)
+            numbers = codes
+        assert numbers is not None
+        return np.where(nobody, NOBODY, numbers) if nobody.any() else numbers
 
     @once
     def _places(self) -> NDArray[np.int64] | None:
@@ -74,7 +74,7 @@ class Persons:
     def _numbered(self) -> list[tuple[NDArray[np.int64], pd.Series]]:
         """Of each id column the numbers of its values, -1 where one is missing, and the values that they number."""
         made = [pd.factorize(self.frame[column]) for column in self.unit.person]
-        return [(own.astype(np.int64, copy=False), pd.Series(of)) for own, of in made]
+        return [(codes.astype(np.int64, copy=False), pd.Series(of)) for codes, of in made]
 
     @once
     def nobody(self) -> NDArray[np.bool_] | None:
@@ -106,8 +106,8 @@ class Persons:
         column = self.frame[self.unit.person[part]]
         if self._places is not None or column.dtype == object:
             return self._hash(column)
-        own, different = self._numbered[part]
-        return np.append(self._hash(different), np.uint64(0))[own]
+        codes, different = self._numbered[part]
+        return np.append(self._hash(different), np.uint64(0))[codes]
 
     def records(
         self,
@@ -135,8 +135,8 @@ class Persons:
         if codes is not None:
             kept &= codes < groups
         read = [np.asarray(value, dtype=np.float64) for value in values if value is not None]
-        for each in read:
-            kept &= ~np.isnan(each)
+        for column in read:
+            kept &= ~np.isnan(column)
         rows = np.flatnonzero(kept)
         persons = self.numbers if len(rows) == len(kept) else self.numbers[rows]
         group = None if codes is None else codes[rows].astype(np.int64)
@@ -154,11 +154,11 @@ class Persons:
         if is_counted and not overall:  # rows that are only counted are all alike
             return replace(self._chosen(_one_of_each(pairs, rows, most), values, codes), offered=offered)
 
-        def hashes(own: NDArray[np.intp]) -> list[NDArray[np.uint64]]:
-            numbers = [(each[own] + 0.0).view(np.uint64) for each in read]  # -0.0 is 0.0
+        def hashes(row_numbers: NDArray[np.intp]) -> list[NDArray[np.uint64]]:
+            numbers = [(values_read[row_numbers] + 0.0).view(np.uint64) for values_read in read]  # -0.0 is 0.0
             if overall and codes is not None and keys is not None:  # a row is its group, too
-                numbers.append(self._hashes_of(keys)[codes[own]])
-            return numbers if content is None else [*numbers, self._hash(content.iloc[own])]
+                numbers.append(self._hashes_of(keys)[codes[row_numbers]])
+            return numbers if content is None else [*numbers, self._hash(content.iloc[row_numbers])]
 
         chosen = rows[self._within_rows(rows, numbered(pairs, most), hashes)]
         return replace(self._chosen(chosen, values, codes), offered=offered)
@@ -217,15 +217,15 @@ class Persons:
         several: Any = slice(None)
         if 2 * np.count_nonzero(are_of_several) < len(rows):  # else it takes longer to pick them
             several = np.flatnonzero(are_of_several)
-        own, of = rows[several], pairs[several]
-        contents = hashes(own)
+        several_rows, of = rows[several], pairs[several]
+        contents = hashes(several_rows)
         if not contents:  # alike, too
             order = np.argsort(of, kind="stable")
             alike = np.empty(len(of), dtype=bool)
             alike[order] = rank_within(of[order]) < self.unit.rows
             kept[several] = alike
             return kept
-        content = self._mixed(self.hashes[own], *contents)
+        content = self._mixed(self.hashes[several_rows], *contents)
         again, number = copies(of, content)
         content[again] = self._mixed(content[again], number)
         kept[several] = smallest_of_each(of, content, self.unit.rows)
@@ -252,11 +252,11 @@ class Persons:
             whose = np.zeros(size, dtype=np.int64)
             whose[pairs] = persons
         sides = (universe, getattr(universe, "other", None))
-        own, others = (
-            None if each is None else _collapse(str(self.unit.per_person), each[rows], pairs, size, side)
-            for each, side in zip(values, sides, strict=True)
+        numbers, others = (
+            None if column is None else _collapse(str(self.unit.per_person), column[rows], pairs, size, side)
+            for column, side in zip(values, sides, strict=True)
         )
-        return Records(own, others, None, of, place, whose)
+        return Records(numbers, others, None, of, place, whose)
 
     def _hash(self, column: pd.Series) -> NDArray[np.uint64]:
         """A hash of each value of a column of any kind, by that value alone; 0 where it is missing.
@@ -264,9 +264,9 @@ class Persons:
         pandas hashes some columns in another way if one value of them is missing, or of another type.
         """
         present = ~missing_of(column)
-        found = np.zeros(len(column), dtype=np.uint64)
-        found[present] = _hashed(column[present], self.secret().hex()[:16])
-        return found
+        hashes = np.zeros(len(column), dtype=np.uint64)
+        hashes[present] = _hashed(column[present], self.secret().hex()[:16])
+        return hashes
 
     def _hashes_of(self, keys: Sequence[Key]) -> NDArray[np.uint64]:
         """A hash of each key, by that key alone."""
@@ -275,14 +275,14 @@ class Persons:
     def _mixed(self, *parts: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """One hash of several numbers, keyed."""
         keys = np.frombuffer(self.secret()[:16], dtype=np.uint64)
-        found: NDArray[np.uint64] = np.full(len(parts[0]), keys[0])
-        for start in range(0, len(found), SIZE):
-            own = slice(start, start + SIZE)
+        mixed: NDArray[np.uint64] = np.full(len(parts[0]), keys[0])
+        for start in range(0, len(mixed), SIZE):
+            piece = slice(start, start + SIZE)
             for part in parts:
-                found[own] ^= part[own]
-                found[own] += keys[1]
-                _scramble(found[own])
-        return found
+                mixed[piece] ^= part[piece]
+                mixed[piece] += keys[1]
+                _scramble(mixed[piece])
+        return mixed
 
 
 def _hashed(column: pd.Series, key: str) -> NDArray[np.uint64]:
@@ -315,9 +315,9 @@ def _one_of_each(pairs: NDArray[np.int64], rows: NDArray[np.intp], most: int) ->
     """One row of each pair that occurs, whichever; pairs as for `numbered`."""
     if most > DENSE * len(pairs):
         return rows[~pd.Series(pairs).duplicated().to_numpy()]
-    found = np.full(most, NOBODY, dtype=np.intp)
-    found[pairs] = rows
-    return found[found != NOBODY]
+    row_of_pair = np.full(most, NOBODY, dtype=np.intp)
+    row_of_pair[pairs] = rows
+    return row_of_pair[row_of_pair != NOBODY]
 
 
 def _collapse(
@@ -332,9 +332,9 @@ def _collapse(
         return np.bincount(pairs, minlength=size).astype(np.float64)
     numbers = np.asarray(values, dtype=np.float64)
     if way in ("min", "any", "max", "all"):
-        found = np.full(size, np.inf if way in ("min", "all") else -np.inf)
-        (np.minimum if way in ("min", "all") else np.maximum).at(found, pairs, numbers)
-        return found
+        extremes = np.full(size, np.inf if way in ("min", "all") else -np.inf)
+        (np.minimum if way in ("min", "all") else np.maximum).at(extremes, pairs, numbers)
+        return extremes
     assert universe is not None  # of a sum or mean
     grid = numbers_grid(universe, is_sum=way == "sum")
     places = np.floor(np.clip(numbers - grid.origin, -grid.reach, grid.reach) * grid.per_unit + 0.5).astype(np.int64)

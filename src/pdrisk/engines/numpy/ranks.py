@@ -52,29 +52,29 @@ def windows(
     rows = GroupedRows(values, universe, selected, codes, groups, points)
     are_small = groups > 1 and len(values) < WORTH_SAMPLING * _sample_of(groups)
     n: IntArray = np.zeros(groups, dtype=np.int64)
-    found: dict[float, FloatArray] = {}
+    by_quantile: dict[float, FloatArray] = {}
     looks: list[BandLook] = []
     wanted = set(quantiles)
     ordered: OrderedGroups | None = None
 
-    def looked(each: Ranks | float) -> BandLook:
+    def looked(sought: Ranks | float) -> BandLook:
         nonlocal n, moved, ordered
         if are_small:
             ordered = ordered or OrderedGroups.of(rows, moved)
-            look = ordered.look(each)
+            look = ordered.look(sought)
         else:
-            look = _looked(rows, each, moved)
+            look = _looked(rows, sought, moved)
         n, moved = look.n, None  # counted once
         return look
 
-    for each in ranks:
-        looks.append(look := looked(each))
-        if each.q in wanted:
-            assert each.q is not None
-            found[each.q] = look.window(each.q, universe)
-    for q in wanted - set(found):
-        found[q] = looked(q).window(q, universe)
-    return n, found, Ranked(looks, n, universe) if looks else None
+    for rank in ranks:
+        looks.append(look := looked(rank))
+        if rank.q in wanted:
+            assert rank.q is not None
+            by_quantile[rank.q] = look.window(rank.q, universe)
+    for q in wanted - set(by_quantile):
+        by_quantile[q] = looked(q).window(q, universe)
+    return n, by_quantile, Ranked(looks, n, universe) if looks else None
 
 
 def _looked(rows: GroupedRows, wanted: Ranks | float, moved: IntArray | None) -> BandLook:

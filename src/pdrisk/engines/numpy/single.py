@@ -44,10 +44,10 @@ def summary_of_one(
     ranks = told_apart(needs, universe, len(values), 1)
     scan = needs.moments or not (needs.windows or ranks)
     sums = _together(_moments_of_blocks(values, universe, needs, selected)) if scan else _Moments()
-    n, found, ranked = sums.n, dict[float, FloatArray](), None
+    n, by_quantile, ranked = sums.n, dict[float, FloatArray](), None
     if needs.windows or ranks:
         points, counted = tuple(needs.points(universe).values()), None if scan else moved
-        numbers, found, ranked = windows(
+        numbers, by_quantile, ranked = windows(
             values, universe, needs.windows, ranks, points, selected=selected, moved=counted
         )
         n = n or int(numbers[0])
@@ -69,7 +69,7 @@ def summary_of_one(
         highest=np.array(highest).reshape(2, 1) if has_ends else None,
         squares=np.array([squares]) if needs.squares else None,
         nearest=np.array([nearest]) if needs.squares else None,
-        windows=found,
+        windows=by_quantile,
         places=_held(sums.places),
         place_squares=_held(sums.place_squares),
         whole=_held(sums.whole),
@@ -120,11 +120,11 @@ def _moments_of_blocks(
 
     def moments(start: int) -> list[_Moments]:
         rows = slice(start, start + block)
-        own = None if selected is None else selected[rows]
+        chosen = None if selected is None else selected[rows]
         with np.errstate(all="ignore"):  # a warning would depend on the data, and threads know nothing of the caller's
-            if needs == PLACES_AND_ENDS and own is None and values.dtype == np.float64:
+            if needs == PLACES_AND_ENDS and chosen is None and values.dtype == np.float64:
                 return _places_and_ends(values[rows], universe, start, size)
-            return [_moments(values[rows], universe, needs, own, start, size)]
+            return [_moments(values[rows], universe, needs, chosen, start, size)]
 
     many = len(values) >= WORTH_THREADS
     size, most = (LARGE, min(cores(), THREADS)) if many else (SIZE, 1)
@@ -134,7 +134,7 @@ def _moments_of_blocks(
     # numpy lets go of the interpreter lock. Were this thread only to wait, two new ones might share its processor.
     with ThreadPoolExecutor(most - 1) as threads:
         others = [threads.submit(moments, start) for start in range(block, len(values), block)]
-        return [*moments(0), *(each for other in others for each in other.result())]
+        return [*moments(0), *(sums for other in others for sums in other.result())]
 
 
 def _places_and_ends(values: NDArray[Any], universe: Universe, first: int, size: int) -> list[_Moments]:
@@ -193,8 +193,8 @@ def _moments(
         if needs.whole:
             sums.whole += int(np.floor(records + 0.5).astype(np.int64).sum())
         if needs.places or needs.place_squares:
-            own = records if records.flags.writeable else spare  # the column's memory stays as it is
-            places = grid.placed(records, own)
+            buffer = records if records.flags.writeable else spare  # the column's memory stays as it is
+            places = grid.placed(records, buffer)
             sums.places += int(places.sum())
             if needs.place_squares:
                 sums.place_squares += int(squares_of_places(places).sum())
@@ -240,8 +240,10 @@ def _seconds(
 
     def piece(index: int) -> FloatArray:
         rows = slice(starts[index], starts[index + 1] if index + 1 < len(starts) else None)
-        own = None if selected is None else selected[rows]
-        return np.concatenate([each.records.copy() for each in clamped(values[rows], universe, selected=own)])
+        chosen = None if selected is None else selected[rows]
+        return np.concatenate(
+            [clamped_piece.records.copy() for clamped_piece in clamped(values[rows], universe, selected=chosen)]
+        )
 
     first, last = int(np.argmin(lows)), int(np.argmax(highs))
     low_piece, high_piece = piece(first), piece(last)

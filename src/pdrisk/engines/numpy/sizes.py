@@ -30,7 +30,7 @@ def size_sums(
     thresholds, bins = points.thresholds, points.bins
     grid = PlaceGrid(universe.lo, points.per_unit, 0.5)
     spare, none = np.empty(SIZE), np.empty(0, dtype=np.int64)
-    found: list[Sums] = [(none, none, none, none)]
+    parts: list[Sums] = [(none, none, none, none)]
     waiting: list[tuple[IntArray, IntArray]] = []
     for _, records, code, *_ in clamped(values, universe, selected=selected, codes=codes):
         if codes is not None and not (inside := code < groups).all():
@@ -39,16 +39,16 @@ def size_sums(
         keys = np.searchsorted(thresholds, places, side="right")
         waiting.append((keys if codes is None else keys + code * bins, places))
         if len(waiting) * SIZE >= ROWS:
-            found.append(_sums_of(waiting, groups * bins))
+            parts.append(_sums_of(waiting, groups * bins))
             waiting = []
     if waiting:
-        found.append(_sums_of(waiting, groups * bins))
-    return SizeSums.of_keys(*_merged(found), groups, bins)
+        parts.append(_sums_of(waiting, groups * bins))
+    return SizeSums.of_keys(*_merged(parts), groups, bins)
 
 
 def _sums_of(waiting: list[tuple[IntArray, IntArray]], size: int) -> Sums:
     """The sums of some rows' places by key."""
-    keys, places = (np.concatenate(each) for each in zip(*waiting, strict=True))
+    keys, places = (np.concatenate(pieces) for pieces in zip(*waiting, strict=True))
     halves = places >> HALF_BITS, places & (2**HALF_BITS - 1)
     if size <= DENSE * len(keys):
         n = np.bincount(keys, minlength=size)
@@ -61,9 +61,9 @@ def _sums_of(waiting: list[tuple[IntArray, IntArray]], size: int) -> Sums:
 
 def _merged(parts: list[Sums]) -> Sums:
     """The sums of equal keys, sorted by key."""
-    keys, *sums = (np.concatenate(each) for each in zip(*parts, strict=True))
+    keys, *sums = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    n, high, low = (np.add.reduceat(each[order], starts) if len(starts) else each for each in sums)
+    n, high, low = (np.add.reduceat(column[order], starts) if len(starts) else column for column in sums)
     return keys[starts], n, high, low

@@ -42,16 +42,16 @@ class OrderedGroups:
         for start, records, code, *_ in clamped(values, rows.universe, codes=rows.codes, moved=moved, size=SIZE):
             piece = values[start : start + SIZE]
             row = numbers[: len(piece)] if len(records) == len(piece) else np.flatnonzero(piece == piece)
-            own = keys[filled : filled + len(records)]
-            np.multiply(records - lo, per_unit, out=own, casting="unsafe")
-            own += code << of_cell
-            own <<= of_row
-            own += row
-            own += start
+            piece_keys = keys[filled : filled + len(records)]
+            np.multiply(records - lo, per_unit, out=piece_keys, casting="unsafe")
+            piece_keys += code << of_cell
+            piece_keys <<= of_row
+            piece_keys += row
+            piece_keys += start
             if not (inside := code < groups).all():
-                own = own[inside]
-                keys[filled : filled + len(own)] = own
-            filled += len(own)
+                piece_keys = piece_keys[inside]
+                keys[filled : filled + len(piece_keys)] = piece_keys
+            filled += len(piece_keys)
         keys = keys[:filled]
         keys.sort()
         return cls(rows, keys, of_row, of_cell, per_unit)
@@ -86,13 +86,13 @@ class OrderedGroups:
     def _may_share_a_point(self, place: IntArray) -> NDArray[np.bool_]:
         """Whether the record at a place among the keys may be at the same one of the points as the record before it."""
         lo, hi = self.rows.universe.lo, self.rows.universe.hi
-        before, own = ((self.keys[at] >> self.of_row) & ((1 << self.of_cell) - 1) for at in (place - 1, place))
+        before, after = ((self.keys[at] >> self.of_row) & ((1 << self.of_cell) - 1) for at in (place - 1, place))
         # A cell ends before the next one but one begins, and after the one before it does, however these are rounded.
-        largest, least = (np.clip(lo + cell / self.per_unit, lo, hi) for cell in (before + 2, own - 1))
-        found = np.zeros(len(place), dtype=bool)
+        largest, least = (np.clip(lo + cell / self.per_unit, lo, hi) for cell in (before + 2, after - 1))
+        may_share = np.zeros(len(place), dtype=bool)
         for point in self.rows.points:
-            found |= point.index(largest) >= point.index(least)
-        return found
+            may_share |= point.index(largest) >= point.index(least)
+        return may_share
 
     def _records(self, begin: IntArray, m: IntArray) -> FloatArray:
         """So many records of each group, from the place where they begin on, in order."""

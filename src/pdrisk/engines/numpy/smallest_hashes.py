@@ -32,8 +32,8 @@ def _found_one_by_one(of: NDArray[np.int64], hashes: NDArray[np.uint64], most: i
     for _ in range(most - 1):
         following = np.full(len(last), LARGEST)
         for start in range(0, len(of), SIZE):
-            own, left = of[start : start + SIZE], hashes[start : start + SIZE]
-            np.minimum.at(following, own, np.where(left > last[own], left, LARGEST))
+            owners, left = of[start : start + SIZE], hashes[start : start + SIZE]
+            np.minimum.at(following, owners, np.where(left > last[owners], left, LARGEST))
         last = following
     kept = np.empty(len(of), dtype=bool)
     for start in range(0, len(of), SIZE):

@@ -29,16 +29,16 @@ def change_records(
     """
     waves, (numbers_read, weights) = persons.unit.waves, values
     assert waves is not None
-    each = replace(persons, unit=persons.unit.in_each_wave)
-    numbers = each.numbers
+    persons_by_wave = replace(persons, unit=persons.unit.in_each_wave)
+    numbers = persons_by_wave.numbers
     size = int(numbers.max(initial=NOBODY)) + 1
     in_waves = [selected_rows(persons.frame, condition) for condition in waves.conditions]
     if used is not None:
         in_waves = [rows & used for rows in in_waves]
     if weights is not None:  # rows without one are no part of a record
         in_waves[1] = in_waves[1] & ~np.isnan(np.asarray(weights, dtype=np.float64))
-    before = each.records((numbers_read, None), waves.universe, in_waves[0], None)
-    after = each.records(values, waves.universe, in_waves[1], codes, keys)
+    before = persons_by_wave.records((numbers_read, None), waves.universe, in_waves[0], None)
+    after = persons_by_wave.records(values, waves.universe, in_waves[1], codes, keys)
     with np.errstate(all="ignore"):  # infinite numbers have no difference, and a warning would tell of them
         change = _of_each(after, numbers, size, after.values) - _of_each(before, numbers, size, before.values)
     known = ~np.isnan(change)
@@ -52,19 +52,19 @@ def change_records(
     groups = None
     if codes is not None:
         groups = _of_each(after, numbers, size, after.codes)[known].astype(np.int32)
-    own = change[known] if numbers_read is not None else None
+    known_changes = change[known] if numbers_read is not None else None
     others = _of_each(after, numbers, size, after.others)[known] if weights is not None else None
-    return Records(own, others, None, groups, place)
+    return Records(known_changes, others, None, groups, place)
 
 
 def _of_each(records: Records, numbers: NDArray[np.int64], size: int, of: NDArray[Any] | None) -> NDArray[np.float64]:
     """What the one record of each person has, shape (P,); NaN without a record, and 0 if records are only counted."""
-    found = np.full(size, np.nan)
+    by_person = np.full(size, np.nan)
     if records.place is None:
         assert records.selected is not None
         rows = at = np.flatnonzero(records.selected)
     else:
         rows = np.flatnonzero(records.place != NOBODY)
         at = records.place[rows]
-    found[numbers[rows]] = 0.0 if of is None else np.asarray(of)[at]
-    return found
+    by_person[numbers[rows]] = 0.0 if of is None else np.asarray(of)[at]
+    return by_person

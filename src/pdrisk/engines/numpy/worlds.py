@@ -43,13 +43,13 @@ def worlds_without_one(reading: FrameReading, mechanism: Mechanism) -> tuple[Flo
         The place of the world without each record that is used, the unit of places that makes one nat of privacy loss,
         and a row of the frame that the record is made of.
     """
-    own = records_read(reading, reading.query.lines[0], mechanism)
-    values = np.asarray(own.values, dtype=np.float64)
+    line_records = records_read(reading, reading.query.lines[0], mechanism)
+    values = np.asarray(line_records.values, dtype=np.float64)
     used = ~np.isnan(values)
-    if own.selected is not None:
-        used &= own.selected
+    if line_records.selected is not None:
+        used &= line_records.selected
     records = np.clip(values[used], mechanism.universe.lo, mechanism.universe.hi)
     rows = np.arange(len(values))
-    if own.place is not None:
-        rows = np.unique(own.place, return_index=True)[1][-len(values) :] if len(values) else rows
+    if line_records.place is not None:
+        rows = np.unique(line_records.place, return_index=True)[1][-len(values) :] if len(values) else rows
     return *mechanism.worlds(records, reading.summaries[0]), rows[used]

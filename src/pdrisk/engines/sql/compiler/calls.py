@@ -40,8 +40,8 @@ def called(dialect: Dialect, name: str, values: Sequence[Value], written: Sequen
                 return exact
             doubles = [Value(as_double(dialect, value)) for value in values]
             return _fitting(exact.sql, as_double(dialect, _portable(dialect, name, doubles, written)))
-    found: Value | None = dialect.own.function(name, settled, written)
-    return _portable(dialect, name, settled, written) if found is None else found
+    native: Value | None = dialect.own.function(name, settled, written)
+    return _portable(dialect, name, settled, written) if native is None else native
 
 
 def _portable(dialect: Dialect, name: str, values: Sequence[Value], written: Sequence[Any]) -> Value:
@@ -59,8 +59,8 @@ def cast_of(dialect: Dialect, value: Value, to: str) -> Value:
         return value
     if value.beyond and to in WHOLE_TYPES:
         value = replace(value, beyond="")
-    found: Value | None = dialect.own.cast(value.settled, to) if dialect.own else None
-    return cast(dialect, value.settled, to) if found is None else found
+    native: Value | None = dialect.own.cast(value.settled, to) if dialect.own else None
+    return cast(dialect, value.settled, to) if native is None else native
 
 
 def computed(dialect: Dialect, node: Operation, symbol: str, left: Value, right: Value) -> Value:
@@ -100,8 +100,12 @@ def chosen(dialect: Dialect, whens: Sequence[str], results: Sequence[Value]) -> 
     if _is_of_two(results):
         exact, doubles = zip(*(_both(dialect, result) for result in results), strict=True)
         return Value(written(exact), span=WIDE, beyond=written(doubles))
-    found = unified(dialect, [result.settled for result in results])
-    return found[0] if found[0].family == NOTHING else replace(found[0], sql=written([each.sql for each in found]))
+    converted = unified(dialect, [result.settled for result in results])
+    return (
+        converted[0]
+        if converted[0].family == NOTHING
+        else replace(converted[0], sql=written([value.sql for value in converted]))
+    )
 
 
 def first(dialect: Dialect, values: Sequence[Value]) -> Value:
@@ -109,18 +113,18 @@ def first(dialect: Dialect, values: Sequence[Value]) -> Value:
     if _is_of_two(values):
         exact, doubles = zip(*(_both(dialect, value) for value in values), strict=True)
         # Not the next one for what is there and does not fit.
-        arms = " ".join(f"WHEN {double} IS NOT NULL THEN {own}" for own, double in zip(exact, doubles, strict=True))
+        arms = " ".join(f"WHEN {double} IS NOT NULL THEN {whole}" for whole, double in zip(exact, doubles, strict=True))
         return Value(checked(f"(CASE {arms} END)"), span=WIDE, beyond=checked(f"COALESCE({', '.join(doubles)})"))
-    found = unified(dialect, [without_nan(dialect, value.settled) for value in values])
-    sql = checked(f"COALESCE({', '.join(each.sql for each in found)})")
-    return found[0] if found[0].family == NOTHING else replace(found[0], sql=sql)
+    converted = unified(dialect, [without_nan(dialect, value.settled) for value in values])
+    sql = checked(f"COALESCE({', '.join(value.sql for value in converted)})")
+    return converted[0] if converted[0].family == NOTHING else replace(converted[0], sql=sql)
 
 
 def _is_of_two(values: Sequence[Value]) -> bool:
     """Whether they are whole numbers, some of which BIGINT may not hold."""
     there = [value for value in values if value.family != NOTHING]
-    is_number = all(each.family == NUMBER and each.span is not None and not each.is_truth for each in there)
-    return is_number and any(each.beyond for each in there)
+    is_number = all(value.family == NUMBER and value.span is not None and not value.is_truth for value in there)
+    return is_number and any(value.beyond for value in there)
 
 
 def _both(dialect: Dialect, value: Value) -> tuple[str, str]:

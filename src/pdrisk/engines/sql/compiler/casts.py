@@ -58,8 +58,8 @@ def _double(dialect: Dialect, value: Value) -> Value:
         return Value(checked(f"(CASE WHEN {fits} THEN {dialect.of_text(value.sql, dialect.double_type)} END)"))
     if value.family != NUMBER:
         refuse(dialect, f"a cast of {value.family} to DOUBLE")
-    own = quantity(dialect, value)
-    return Value(as_double(dialect, own), clean=own.clean)
+    number = quantity(dialect, value)
+    return Value(as_double(dialect, number), clean=number.clean)
 
 
 def _whole(dialect: Dialect, value: Value, to: str) -> Value:
@@ -72,11 +72,11 @@ def _whole(dialect: Dialect, value: Value, to: str) -> Value:
         return _within(dialect, Value(f"COALESCE({whole}, {other})", span=(-BIGINT - 1, BIGINT)), low, high)
     if value.family != NUMBER:
         refuse(dialect, f"a cast of {value.family} to {to}")
-    own = quantity(dialect, value)
-    if own.span is not None:
-        return _within(dialect, own, low, high)
+    number = quantity(dialect, value)
+    if number.span is not None:
+        return _within(dialect, number, low, high)
     low, high = max(low, -BIGINT - 1), min(high, BIGINT)
-    return Value(checked(nearest(dialect, as_double(dialect, own), low, high)), span=(low, high))
+    return Value(checked(nearest(dialect, as_double(dialect, number), low, high)), span=(low, high))
 
 
 def ends_of(to: str) -> tuple[int, int]:

@@ -39,7 +39,7 @@ def beside(dialect: Dialect, symbol: str, left: Value, right: Value) -> str:
         doubles = beside(dialect, symbol, left.settled, right.settled)
         if left.span is None or right.span is None:
             return doubles
-        one, other = (f"CAST({each.sql} AS BIGINT)" for each in (left, right))
+        one, other = (f"CAST({side.sql} AS BIGINT)" for side in (left, right))
         return f"COALESCE({one} {SQL_WORDS.get(symbol, symbol)} {other}, {doubles})"
     if (left.span is None) != (right.span is None):  # a NaN is cast to no whole number
         left, right = without_nan(dialect, left), without_nan(dialect, right)
@@ -85,7 +85,7 @@ def _ordered(dialect: Dialect, symbol: str, left: Value, right: Value) -> str:
     within_reach(left, right)
     if left.unit != right.unit:
         unit = min(left.unit, right.unit)
-        left, right = (scaled(dialect, each, each.unit // unit) for each in (left, right))
+        left, right = (scaled(dialect, side, side.unit // unit) for side in (left, right))
     if left.span is not None and right.span is not None:
         both = alike(dialect, left, right)
         return f"({both[0]} {word} {both[1]})"
@@ -135,8 +135,8 @@ def beside_constant(dialect: Dialect, symbol: str, left: Value, value: Any) -> s
         limit = dialect.number(exact)
     else:
         symbol, limit = _limit(dialect, symbol, left, exact)
-    if limit is not None and left.native and (found := dialect.own.time_beside(left, symbol, exact)):
-        return str(found)
+    if limit is not None and left.native and (comparison := dialect.own.time_beside(left, symbol, exact)):
+        return str(comparison)
     if limit is None:
         return is_present(dialect, left) if symbol == "!=" else "false"
     sql = f"({left.sql} {SQL_WORDS.get(symbol, symbol)} {limit})"
@@ -174,7 +174,7 @@ def one_of(dialect: Dialect, value: Value, listed: Sequence[Any], *, negated: bo
     """
     value = quantity(dialect, value)
     held = [one for one in listed if is_in(value.family, one)]
-    is_large = dialect.own and not exact and value.family == NUMBER and any(abs(each) > FEW for each in held)
+    is_large = dialect.own and not exact and value.family == NUMBER and any(abs(number) > FEW for number in held)
     if value.beyond or is_large:
         return _one_of_two(dialect, value, held, negated=negated)
     if value.family == TEXT:
@@ -217,13 +217,13 @@ def _one_of_two(dialect: Dialect, value: Value, listed: Sequence[Any], *, negate
     word, held = "NOT IN" if negated else "IN", [one for one in listed if one == one]
     whole = [one for one in held if isinstance(one, int) and -BIGINT - 1 <= one <= BIGINT and value.span is not None]
     others = [one for one in held if one not in set(whole)]
-    double, found = as_double(dialect, value), []
+    double, conditions = as_double(dialect, value), []
     if whole:
         exact = f"CAST({value.sql} AS BIGINT) {word} ({', '.join(map(dialect.whole, whole))})"
         as_doubles = f"{double} {word} ({', '.join(dialect.number(float(one)) for one in whole)})"
-        found.append(f"COALESCE({exact}, {as_doubles})" if value.beyond else f"({exact})")
+        conditions.append(f"COALESCE({exact}, {as_doubles})" if value.beyond else f"({exact})")
     if others:
-        found.append(f"({double} {word} ({', '.join(dialect.number(as_float(one)) for one in others)}))")
-    if not found:
+        conditions.append(f"({double} {word} ({', '.join(dialect.number(as_float(one)) for one in others)}))")
+    if not conditions:
         return is_present(dialect, value) if negated else "false"
-    return _with_present(dialect, f"({(' AND ' if negated else ' OR ').join(found)})", [value] if negated else [])
+    return _with_present(dialect, f"({(' AND ' if negated else ' OR ').join(conditions)})", [value] if negated else [])

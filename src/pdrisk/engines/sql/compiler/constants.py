@@ -23,23 +23,23 @@ def plain(node: Node) -> Node:
 
 def with_lists(parts: Sequence[Node]) -> list[Node]:
     """The parts of an OR, in which equalities of one expression with constants, side by side, are one list."""
-    found: list[Node] = []
+    merged: list[Node] = []
     for part in parts:
-        match part, found[-1:]:
+        match part, merged[-1:]:
             case Operation("==", (left, right)), [Operation("in", (before, Constant(list() as listed)))] if (
                 before == left and (value := _value(right)) is not None
             ):
                 listed.append(value)
             case Operation("==", (left, right)), _ if has_column(left) and (value := _value(right)) is not None:
-                found.append(Operation("in", (left, Constant([value]))))
+                merged.append(Operation("in", (left, Constant([value]))))
             case Operation("in", (left, Constant(list() as listed))), _:
-                found.append(Operation("in", (left, Constant([*listed]))))
+                merged.append(Operation("in", (left, Constant([*listed]))))
             case _:
-                found.append(part)
-    return found
+                merged.append(part)
+    return merged
 
 
 def _value(node: Node) -> object:
     """The value of a constant; None if it is none."""
-    own = plain(node)
-    return own.value if isinstance(own, Constant) else None
+    constant = plain(node)
+    return constant.value if isinstance(constant, Constant) else None

@@ -62,15 +62,15 @@ def _absolute(dialect: Dialect, name: str, values: Sequence[Value], constants: S
     low, high = value.span
     span = (0 if low <= 0 <= high else min(abs(low), abs(high)), max(abs(low), abs(high)))
     made = Value("", span=span)
-    (own, _) = alike(dialect, value, made)
-    return replace(made, sql=dialect.call("ABS", own))
+    (operand, _) = alike(dialect, value, made)
+    return replace(made, sql=dialect.call("ABS", operand))
 
 
 def _sign(dialect: Dialect, name: str, values: Sequence[Value], constants: Sequence[Any]) -> Value:  # noqa: ARG001
     (value,) = values
     zero = dialect.whole(0) if value.span is not None else dialect.number(0.0)
     x = without_nan(dialect, value).sql
-    one, none, less = (dialect.whole(each) for each in (1, 0, -1))
+    one, none, less = (dialect.whole(number) for number in (1, 0, -1))
     return Value(f"(CASE WHEN {x} > {zero} THEN {one} WHEN {x} < {zero} THEN {less} WHEN {x} = {zero} THEN {none} END)",
                  span=(-1, 1))  # fmt: skip
 
@@ -139,8 +139,8 @@ def nearest(dialect: Dialect, x: str, low: int = -BIGINT - 1, high: int = BIGINT
     def within(value: str) -> str:
         return f"(CASE WHEN {value} BETWEEN {dialect.whole(low)} AND {dialect.whole(high)} THEN {value} END)"
 
-    found = dialect.bound(x, whole)
-    return found if (low, high) == (-BIGINT - 1, BIGINT) else dialect.bound(found, within)
+    closest = dialect.bound(x, whole)
+    return closest if (low, high) == (-BIGINT - 1, BIGINT) else dialect.bound(closest, within)
 
 
 def extreme(dialect: Dialect, name: str, values: Sequence[Value], constants: Sequence[Any]) -> Value:  # noqa: ARG001
@@ -148,8 +148,8 @@ def extreme(dialect: Dialect, name: str, values: Sequence[Value], constants: Seq
     if all(value.span is not None for value in values):
         spans = [value.span for value in values if value.span is not None]
         made = Value("", span=(min(low for low, _ in spans), max(high for _, high in spans)))
-        *own, _ = alike(dialect, *values, made)
-        return replace(made, sql=dialect.call(name.upper(), *own))
+        *operands, _ = alike(dialect, *values, made)
+        return replace(made, sql=dialect.call(name.upper(), *operands))
     doubles = (without_nan(dialect, Value(as_double(dialect, value), clean=value.clean)).sql for value in values)
     return Value(checked(dialect.call(name.upper(), *doubles)))
 
@@ -203,19 +203,19 @@ def _divided(dialect: Dialect, name: str, values: Sequence[Value], constants: Se
         most = min(most, max(map(abs, right.span)))
     low = 0 if left.span[0] >= 0 and (name != "//" or right.span[0] >= 0) else -most
     made = Value("", span=(low, most))
-    own, by, _ = alike(dialect, left, right, made)
+    dividend, by, _ = alike(dialect, left, right, made)
     zero = alike(dialect, Value(dialect.whole(0), span=(0, 0)), left, right, made)[0]
-    found = dialect.quotient(own, by) if name == "//" else dialect.remainder(own, by)
-    found = found if made.is_wide else f"CAST({found} AS BIGINT)"
-    return replace(made, sql=checked(f"(CASE WHEN {by} <> {zero} THEN {found} END)"))
+    sql = dialect.quotient(dividend, by) if name == "//" else dialect.remainder(dividend, by)
+    sql = sql if made.is_wide else f"CAST({sql} AS BIGINT)"
+    return replace(made, sql=checked(f"(CASE WHEN {by} <> {zero} THEN {sql} END)"))
 
 
-def _divided_double(dialect: Dialect, name: str, own: str, by: str) -> Value:
+def _divided_double(dialect: Dialect, name: str, dividend: str, by: str) -> Value:
     zero = dialect.number(0.0)
-    found = dialect.truncated(dialect.divided(own, by)) if name == "//" else dialect.double_remainder(own, by)
-    if found is None:
+    sql = dialect.truncated(dialect.divided(dividend, by)) if name == "//" else dialect.double_remainder(dividend, by)
+    if sql is None:
         refuse(dialect, "% of floats", "it has no such remainder")
-    return Value(checked(f"(CASE WHEN {by} <> {zero} THEN {found} END)"), clean=False)
+    return Value(checked(f"(CASE WHEN {by} <> {zero} THEN {sql} END)"), clean=False)
 
 
 def _pi(dialect: Dialect, name: str, values: Sequence[Value], constants: Sequence[Any]) -> Value:  # noqa: ARG001

@@ -93,11 +93,11 @@ class _Compiler:
     def _(self, relation: Joined) -> tuple[str, RowSQL]:
         (one, left), (other, right) = self.source(relation.left), self.source(relation.right)
         both = _beside(left, right)
-        said = [both.condition(node) for node in relation.on]
-        for own, theirs in relation.same:
-            _check_exact(both, own, theirs)
-            said.append(f"({both.told_apart(own)} = {both.told_apart(theirs)})")
-        holds = " AND ".join(said) or "true"
+        conditions = [both.condition(node) for node in relation.on]
+        for ours, theirs in relation.same:
+            _check_exact(both, ours, theirs)
+            conditions.append(f"({both.told_apart(ours)} = {both.told_apart(theirs)})")
+        holds = " AND ".join(conditions) or "true"
         if relation.how in ("SEMI", "ANTI"):
             word = "NOT EXISTS" if relation.how == "ANTI" else "EXISTS"
             exists = f"{word} (SELECT 1 FROM {other} WHERE {holds})"
@@ -116,15 +116,16 @@ class _Compiler:
         for label in labels:
             name = f"c{next(self.numbers)}"
             values = unified(self.dialect, [rows.column(label) for _, rows in parts])
-            for own, value in zip(listed, values, strict=True):
-                own.append(f"{value.sql} AS {name}")
+            for items, value in zip(listed, values, strict=True):
+                items.append(f"{value.sql} AS {name}")
             known[label] = self.read_again(values[0], name)
             if columns := _exact_alike([rows for _, rows in parts], label, self.dialect):
-                for (sql, _), own in zip(columns, listed, strict=True):
-                    own.append(f"{sql} AS e{name}")
+                for (sql, _), items in zip(columns, listed, strict=True):
+                    items.append(f"{sql} AS e{name}")
                 exact[label] = replace(columns[0][1], name=f"e{name}", exact=f"e{name}")
         selects = (
-            f"SELECT {', '.join(own or NO_COLUMN)} FROM {below}" for own, (below, _) in zip(listed, parts, strict=True)
+            f"SELECT {', '.join(items or NO_COLUMN)} FROM {below}"
+            for items, (below, _) in zip(listed, parts, strict=True)
         )
         return f"({' UNION ALL '.join(selects)}) AS united_rows", RowSQL({}, {}, (), self.dialect, known, exact)
 
@@ -176,14 +177,14 @@ class _SelectList:
                 return []
             value, exact = self.below.column(node.name), self.below.exact_of(node.name)
             value = self.below.same(node.name) if same and not value.is_truth else value
-            own = self.add_value(label, value)
+            grouped = self.add_value(label, value)
             if exact is not None:
                 name = f"e{next(self.compiler.numbers)}"
                 exact = self.below.told_apart(node.name) if same else exact
                 self.listed.append(f"{exact} AS {name}")
                 self.exact[label] = replace(_column_of(self.below, node.name), name=name, exact=name)
-                own.append(exact)
-            return own
+                grouped.append(exact)
+            return grouped
         value = self.below.value(node)
         return self.add_value(label, _same(self.compiler.dialect, value) if same else value)
 
@@ -219,9 +220,9 @@ def _column_of(rows: RowSQL, label: Hashable) -> StoredColumn:
     return rows.columns[label] if label in rows.columns else rows.exact[label]
 
 
-def _check_exact(rows: RowSQL, own: str, theirs: str) -> None:
+def _check_exact(rows: RowSQL, ours: str, theirs: str) -> None:
     """Refuse ids that one side would round to the type of the other."""
-    types = {_exact_type(rows, each) for each in (own, theirs)}
+    types = {_exact_type(rows, label) for label in (ours, theirs)}
     if len(types) > 1:
         raise ParameterError(
             "who a person is has one type in one table and another in another: ids are compared as they are, since a "
@@ -233,8 +234,8 @@ def _exact_type(rows: RowSQL, label: str) -> str:
     """The type that tells values of a column apart; "" of those that are no more than they are computed as."""
     if rows.exact_of(label) is None:
         return ""
-    found = _column_of(rows, label).type
-    return "" if rows.dialect.own and found in INTEGERS else found
+    column_type = _column_of(rows, label).type
+    return "" if rows.dialect.own and column_type in INTEGERS else column_type
 
 
 def _exact_alike(parts: Sequence[RowSQL], label: str, dialect: Dialect) -> list[tuple[str, StoredColumn]]:
@@ -247,8 +248,8 @@ def _exact_alike(parts: Sequence[RowSQL], label: str, dialect: Dialect) -> list[
             "UNION ALL puts columns over each other that are told apart in different ways: cast both to one type. Ids "
             "of people have to be stored in one type, since a cast could make one person of two."
         )
-    column = next(_column_of(rows, label) for rows, own in zip(parts, exact, strict=True) if own is not None)
-    return [(own or rows.column(label).sql, column) for rows, own in zip(parts, exact, strict=True)]
+    column = next(_column_of(rows, label) for rows, sql in zip(parts, exact, strict=True) if sql is not None)
+    return [(sql or rows.column(label).sql, column) for rows, sql in zip(parts, exact, strict=True)]
 
 
 def _aggregated(dialect: Dialect, asked: Aggregated, rows: RowSQL) -> Value:
@@ -294,10 +295,10 @@ def _end(dialect: Dialect, function: str, value: Value, kept: Sequence[str]) -> 
     if value.is_truth:
         word = "BOOL_OR" if function == "max" else "BOOL_AND"
         return replace(value, sql=dialect.call(word, _if(kept, value.sql)))
-    found = replace(value, sql=dialect.call(call, _if(kept, _same(dialect, value).sql)))
+    extreme = replace(value, sql=dialect.call(call, _if(kept, _same(dialect, value).sql)))
     if value.family == TEXT:
-        return replace(found, sql=dialect.exact_text(found.sql))
-    return found if value.family == DATE else Value(as_double(dialect, replace(found, narrow=False)))
+        return replace(extreme, sql=dialect.exact_text(extreme.sql))
+    return extreme if value.family == DATE else Value(as_double(dialect, replace(extreme, narrow=False)))
 
 
 def _total(dialect: Dialect, asked: Aggregated, value: Value, kept: Sequence[str]) -> str:

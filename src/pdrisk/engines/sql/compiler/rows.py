@@ -97,13 +97,13 @@ class RowSQL:
 
     def value(self, node: Node) -> Value:
         """Any expression as a value of each record."""
-        found = self._value(node)
-        return replace(found, sql=checked(found.sql))
+        value = self._value(node)
+        return replace(value, sql=checked(value.sql))
 
     def fitting(self, node: Node) -> Value:
         """The same; a whole number may have a value `beyond` BIGINT, where the dialect has words of its `own`."""
-        found = self._any(node)
-        return replace(found, sql=checked(found.sql))
+        value = self._any(node)
+        return replace(value, sql=checked(value.sql))
 
     def number(self, node: Node) -> str:
         """An expression as DOUBLE; truth values are 1 and 0."""
@@ -112,8 +112,8 @@ class RowSQL:
     def column(self, label: Hashable) -> Value:
         """A column without its missing codes, stored or derived."""
         if label not in self.known:
-            own = next((each for each in reversed(self.derived) if each.name == label), None)
-            self.known[label] = self._stored(label) if own is None else self._computed(own)
+            derived = next((column for column in reversed(self.derived) if column.name == label), None)
+            self.known[label] = self._stored(label) if derived is None else self._computed(derived)
         return self.known[label]
 
     def present(self, label: Hashable) -> str:
@@ -153,7 +153,7 @@ class RowSQL:
 
     def exact_of(self, label: Hashable) -> str | None:
         """What tells values of a column apart that are rounded; None where none are."""
-        if any(each.name == label for each in self.derived):
+        if any(derived.name == label for derived in self.derived):
             return None
         column = self.columns.get(label) or self.exact.get(label)
         return None if column is None else column.exact
@@ -211,11 +211,11 @@ class RowSQL:
         assert name == TEXT, name
         return Value(self.dialect.exact_text(column.value), TEXT)
 
-    def _computed(self, own: Derived) -> Value:
-        rows = RowSQL(self.columns, own.missing, own.earlier, self.dialect)
-        if own.is_truth:
-            return rows.truth(own.rule)
-        return Value(rows.number(own.rule), NUMBER, clean=False)
+    def _computed(self, derived: Derived) -> Value:
+        rows = RowSQL(self.columns, derived.missing, derived.earlier, self.dialect)
+        if derived.is_truth:
+            return rows.truth(derived.rule)
+        return Value(rows.number(derived.rule), NUMBER, clean=False)
 
     # --- The tree -----------------------------------------------------------------------------------------------------
 
@@ -255,7 +255,7 @@ class RowSQL:
             value = self._any(parts[0])
             if value.family == NOTHING:
                 return "false"
-            listed = [moment(value, each) for each in parts[1].value]
+            listed = [moment(value, member) for member in parts[1].value]
             return one_of(self.dialect, value, listed, negated=symbol == "not in")
         one, other = parts
         if not self._is_of_records(one):
@@ -330,8 +330,8 @@ class RowSQL:
         if self.dialect.own and isinstance(operand, Column) and operand.name not in self.missing:
             column = self.columns.get(operand.name) or self.exact.get(operand.name)
             exact = None if column is None or not column.type.startswith(("DECIMAL", *WIDE_TYPES)) else column.exact
-            if exact is not None and (found := self.dialect.own.exact_cast(exact, to)):
-                return cast(Value, found)
+            if exact is not None and (converted := self.dialect.own.exact_cast(exact, to)):
+                return cast(Value, converted)
         return cast_of(self.dialect, self._any(operand), to)
 
     def _case(self, branches: Sequence[tuple[Node, Node]], otherwise: Node) -> Value:
@@ -350,11 +350,13 @@ class RowSQL:
             refuse(self.dialect, "an interval that is added to nothing")
         values = [empty if (value := self._any(argument)).family == NOTHING else value for argument in arguments]
         written = [argument.value if isinstance(argument, Constant) else None for argument in arguments]
-        for at, each in enumerate(arguments if self.dialect.own else ()):
-            if isinstance(each, Call) and each.name == "interval":
-                written[at] = tuple(part.value for part in each.arguments if isinstance(part, Constant))
-            elif isinstance(each, Column) and values[at].family == DURATION and (own := self.exact_of(each.name)):
-                values[at] = Value(own, INTERVAL)  # whose months and days are not made one
+        for at, operand in enumerate(arguments if self.dialect.own else ()):
+            if isinstance(operand, Call) and operand.name == "interval":
+                written[at] = tuple(part.value for part in operand.arguments if isinstance(part, Constant))
+            elif (
+                isinstance(operand, Column) and values[at].family == DURATION and (exact := self.exact_of(operand.name))
+            ):
+                values[at] = Value(exact, INTERVAL)  # whose months and days are not made one
         return called(self.dialect, name, values, written)
 
     def _number_null(self) -> Value:

@@ -106,7 +106,7 @@ def _like(dialect: Dialect, name: str, values: Sequence[Value], constants: Seque
         refuse(dialect, "LIKE with so many signs")
     text, wanted = values[0].sql, values[1].sql
     if name.endswith("*"):
-        text, wanted = (dialect.exact_text(dialect.cased("lower", each)) for each in (text, wanted))
+        text, wanted = (dialect.exact_text(dialect.cased("lower", side)) for side in (text, wanted))
     word = "NOT LIKE" if name.startswith("!") else "LIKE"
     return _truth(f"{text} {word} {wanted} ESCAPE '{escape}'")
 

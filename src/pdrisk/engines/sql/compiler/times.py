@@ -76,7 +76,7 @@ def day_of_calendar(dialect: Dialect, year: str, month: str, day: str) -> str:
     def in_month(y: str, m: str, d: str, leap: str) -> str:
         last = f"CASE WHEN {m} IN (4, 6, 9, 11) THEN 30 WHEN {m} <> 2 THEN 31 WHEN {leap} THEN 29 ELSE 28 END"
         there = f"{y} BETWEEN 1 AND 9999 AND {m} BETWEEN 1 AND 12 AND {d} BETWEEN 1 AND {last}"
-        made = dialect.call("MAKE_DATE", *(f"CAST({each} AS INTEGER)" for each in (y, m, d)))
+        made = dialect.call("MAKE_DATE", *(f"CAST({number} AS INTEGER)" for number in (y, m, d)))
         return f"(CASE WHEN {there} THEN {dialect.days_since(made)} END)"
 
     return dialect.bound(year, in_year)
@@ -131,7 +131,7 @@ def _days_later(dialect: Dialect, day: Value, number: Value, symbol: str) -> Val
 def _difference(dialect: Dialect, left: Value, right: Value) -> Value:
     """Days between two dates, or the time between two times."""
     both = left.is_day and right.is_day
-    left, right = (_in_microseconds(dialect, each) for each in (left, right))
+    left, right = (_in_microseconds(dialect, time) for time in (left, right))
     sql = dialect.infix(left.sql, "-", right.sql)
     if not both:
         return Value(checked(sql), DURATION, ANY, US)
@@ -163,8 +163,8 @@ def _of_calendar(dialect: Dialect, unit: str, time: Value) -> Value:
         case "decade" | "century":
             year = part_of(dialect, "year", time).sql
             by, off = (10, 0) if unit == "decade" else (100, 99)
-            found = dialect.quotient(infix(year, "+", whole(off)), whole(by))
-            return Value(f"CAST({found} AS BIGINT)", span=(0, 1000))
+            number = dialect.quotient(infix(year, "+", whole(off)), whole(by))
+            return Value(f"CAST({number} AS BIGINT)", span=(0, 1000))
     return part_of(dialect, {"dayofmonth": "day", "weekofyear": "week"}.get(unit, unit), time)
 
 
@@ -244,12 +244,12 @@ def _whole_months(dialect: Dialect, several: int, first: Value, last: Value) -> 
     end = replace(begin, sql=checked(infix(begin.sql, "+", infix(days, "*", whole(PER_DAY)))))
 
     def apart(part: str, weight: int) -> str:
-        after, before = (part_of(dialect, part, each).sql for each in (end, begin))
+        after, before = (part_of(dialect, part, day).sql for day in (end, begin))
         return infix(infix(after, "-", before), "*", whole(weight))
 
     places = infix(infix(apart("year", 12 * 32), "+", apart("month", 32)), "+", apart("day", 1))
-    found = dialect.quotient(dialect.quotient(places, whole(32)), whole(several))
-    return Value(checked(f"CAST({found} AS BIGINT)"), span=(-120_000, 120_000))
+    units = dialect.quotient(dialect.quotient(places, whole(32)), whole(several))
+    return Value(checked(f"CAST({units} AS BIGINT)"), span=(-120_000, 120_000))
 
 
 def _made_date(dialect: Dialect, name: str, values: Sequence[Value], constants: Sequence[Any]) -> Value:  # noqa: ARG001
@@ -263,7 +263,7 @@ def _named(dialect: Dialect, name: str, values: Sequence[Value], constants: Sequ
     """English name of a weekday or a month."""
     unit, names = ("isodow", WEEKDAYS) if name == "dayname" else ("month", MONTHS)
     number = _of_calendar(dialect, unit, values[0]).sql
-    arms = " ".join(f"WHEN {dialect.whole(at)} THEN {dialect.text(each)}" for at, each in enumerate(names, 1))
+    arms = " ".join(f"WHEN {dialect.whole(at)} THEN {dialect.text(word)}" for at, word in enumerate(names, 1))
     return Value(dialect.exact_text(f"(CASE {number} {arms} END)"), TEXT)
 
 

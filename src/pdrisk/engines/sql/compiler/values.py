@@ -168,8 +168,8 @@ def unified(dialect: Dialect, values: Sequence[Value]) -> list[Value]:
         )  # fmt: skip
         *texts, _ = alike(dialect, *there, whole)
         there = [replace(whole, sql=text) for text in texts]
-    found = iter(there)
-    return [replace(there[0], sql="NULL") if value.family == NOTHING else next(found) for value in values]
+    remaining = iter(there)
+    return [replace(there[0], sql="NULL") if value.family == NOTHING else next(remaining) for value in values]
 
 
 def scaled(dialect: Dialect, value: Value, factor: int) -> Value:
@@ -227,4 +227,4 @@ def checked(sql: str) -> str:
 
 def has_column(node: Node) -> bool:
     """Whether it depends on a record."""
-    return any(isinstance(each, Column | Rank) for each in below(node))
+    return any(isinstance(part, Column | Rank) for part in below(node))

@@ -218,10 +218,10 @@ class Dialect:
             f"({', '.join(map(self._literal, (*row, at)))})" for at, row in enumerate(zip(*lists, strict=True))
         ] or [f"({', '.join(['NULL'] * len(carriers))}, 0)"]
         types = [*map(self.carried_type, carriers), WHOLE]
-        own = [f"CAST({name} AS {each})" for name, each in zip(names, types, strict=True)]
+        casts = [f"CAST({name} AS {sql_type})" for name, sql_type in zip(names, types, strict=True)]
         chosen = ", ".join(
-            f"{self.exact_text(sql) if each == TEXT else sql} AS {name}"
-            for sql, each, name in zip(own, (*carriers, WHOLE), names, strict=True)
+            f"{self.exact_text(sql) if carrier == TEXT else sql} AS {name}"
+            for sql, carrier, name in zip(casts, (*carriers, WHOLE), names, strict=True)
         )
         nobody = "" if lists[0] else " WHERE false"
         return f"(SELECT {chosen} FROM {self.rows_carried(names, types, rows)}{nobody}) AS keys_listed", []
@@ -327,7 +327,7 @@ class DuckDBDialect(Dialect):
         """One list parameter for each column: a million keys are no text."""
         columns = [f"unnest(CAST(${at + 1} AS {carrier}[])) AS g{at}" for at, carrier in enumerate(carriers)]
         columns.append("unnest(system.main.range(system.main.len($1))) AS code")
-        exact = (self.exact_text(f"g{at}") if each == TEXT else f"g{at}" for at, each in enumerate(carriers))
+        exact = (self.exact_text(f"g{at}") if carrier == TEXT else f"g{at}" for at, carrier in enumerate(carriers))
         chosen = ", ".join([*(f"{sql} AS g{at}" for at, sql in enumerate(exact)), "code"])
         relation = f"(SELECT {chosen} FROM (SELECT {', '.join(columns)}) AS keys_carried) AS keys_listed"
         return relation, [list(values) for values in lists]

@@ -20,8 +20,8 @@ ASKING = threading.Lock()
 
 def fetched(connection: DuckDBPyConnection, sql: str, values: list[Any]) -> Columns:
     """The columns of an answer, as `run_there` runs the statement."""
-    found: Columns = run_there(connection, sql, values, lambda result: result.fetchnumpy())
-    return found
+    columns: Columns = run_there(connection, sql, values, lambda result: result.fetchnumpy())
+    return columns
 
 
 def run_there(connection: DuckDBPyConnection, sql: str, values: Any, read: Callable[[DuckDBPyConnection], Any]) -> Any:
@@ -34,7 +34,7 @@ def run_there(connection: DuckDBPyConnection, sql: str, values: Any, read: Calla
 
     if threading.current_thread() is not threading.main_thread():
         return read(connection.execute(sql, values))
-    found: list[Any] = []
+    answers: list[Any] = []
     failed: list[BaseException] = []
     begun, ended = threading.Lock(), threading.Lock()
     ended.acquire()
@@ -42,7 +42,7 @@ def run_there(connection: DuckDBPyConnection, sql: str, values: Any, read: Calla
     def work() -> None:
         if begun.acquire(blocking=False):  # else nobody waits for it any more
             try:
-                found.append(read(connection.execute(sql, values)))
+                answers.append(read(connection.execute(sql, values)))
             except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
                 failed.append(error)
             ended.release()
@@ -52,13 +52,13 @@ def run_there(connection: DuckDBPyConnection, sql: str, values: Any, read: Calla
         start_new_thread(work, ())
         ended.acquire()
     finally:
-        while not (found or failed or begun.acquire(blocking=False)):
+        while not (answers or failed or begun.acquire(blocking=False)):
             with suppress(duckdb.Error):  # "busy" between two steps of its work
                 connection.interrupt()
             time.sleep(0.005)
     if failed:
         raise failed[0]
-    return found[0]
+    return answers[0]
 
 
 def asked(connection: DuckDBPyConnection, sql: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
@@ -86,8 +86,8 @@ def check_committed(connection: DuckDBPyConnection, before: str | None = None) -
     """
     # Each statement has another one, but for those of one transaction.
     number = "SELECT CAST(system.main.txid_current() AS VARCHAR)"
-    (found,) = asked(connection, number, [])
-    if found == (asked(connection, number, [])[0] if before is None else (before,)):
+    (transaction,) = asked(connection, number, [])
+    if transaction == (asked(connection, number, [])[0] if before is None else (before,)):
         raise ParameterError(
             "the connection has an open transaction, and pdrisk sees only what is committed: COMMIT or ROLLBACK "
             "first. With SQLAlchemy, pass the Engine, which opens a connection for pdrisk."

@@ -175,10 +175,10 @@ class DuckDBForSQL(DuckDBDialect):
             return ""
         to = "DATE" if value.is_day else "TIMESTAMP"
         constant = f"CAST('{moment.date() if value.is_day else moment.isoformat(sep=' ')}' AS {to})"
-        said = [f"{value.native} {SYMBOLS.get(symbol, symbol)} {constant}"]
-        said += [f"{value.native} < {END}"] if symbol in (">", ">=", "!=") else []
-        said += [f"{value.native} >= {FIRST}"] if symbol in ("<", "<=", "!=") else []
-        return f"({' AND '.join(said)})"
+        conditions = [f"{value.native} {SYMBOLS.get(symbol, symbol)} {constant}"]
+        conditions += [f"{value.native} < {END}"] if symbol in (">", ">=", "!=") else []
+        conditions += [f"{value.native} >= {FIRST}"] if symbol in ("<", "<=", "!=") else []
+        return f"({' AND '.join(conditions)})"
 
     def interval(self, months: int, days: int, micros: int) -> Value:
         """A constant interval beside others, by which DuckDB compares them: of months of 30 days."""

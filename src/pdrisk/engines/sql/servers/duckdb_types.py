@@ -58,8 +58,8 @@ def _for_sql(name: str, sql_type: str, is_whole: bool) -> StoredColumn:
         return _column(f"TRY(TRY_CAST({name} AS TIMESTAMP))", "TIMESTAMP")
     if sql_type == "UBIGINT":
         return StoredColumn(name, DIALECT.double(name), np.dtype("float64"), sql_type, name, clean=True)
-    found = _column(name, sql_type)
-    return replace(found, clean=found.exact is not None)
+    column = _column(name, sql_type)
+    return replace(column, clean=column.exact is not None)
 
 
 def _column(name: str, sql_type: str) -> StoredColumn:
@@ -80,7 +80,7 @@ def _read(name: str, sql_type: str) -> tuple[Any, str, str | None]:
     if sql_type in ("VARCHAR", "UUID"):
         return STRING, f"CAST({name} AS VARCHAR)", None
     if sql_type.startswith("ENUM(") and not sql_type.endswith("]"):
-        labels = [each.replace("''", "'") for each in re.findall(r"'((?:[^']|'')*)'", sql_type)]
+        labels = [label.replace("''", "'") for label in re.findall(r"'((?:[^']|'')*)'", sql_type)]
         return pd.CategoricalDtype(pd.Index(labels, dtype=STRING), ordered=True), f"CAST({name} AS VARCHAR)", None
     if sql_type == "BOOLEAN":
         return pd.BooleanDtype(), name, None

@@ -43,6 +43,6 @@ def _files_of(path: str) -> tuple[str, ...] | None:
         return None
     else:
         pattern = path
-    if found := tuple(sorted(glob.glob(pattern, recursive=True))):
-        return found
+    if files := tuple(sorted(glob.glob(pattern, recursive=True))):
+        return files
     raise ParameterError(f"there is no Parquet file in {os.path.basename(os.path.normpath(path))!r}: see the path.")

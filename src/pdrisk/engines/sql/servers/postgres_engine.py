@@ -181,11 +181,13 @@ class PostgresDialect(Dialect):
         """One array parameter for each column: a million keys make no long text."""
         if any("\0" in key for keys in lists for key in keys if isinstance(key, str)):
             raise ParameterError("a key has a zero character, which PostgreSQL cannot store: leave it out.")
-        arrays = ", ".join(f"CAST(${at} AS {each}[])" for at, each in enumerate(map(self.carried_type, carriers), 1))
+        arrays = ", ".join(
+            f"CAST(${at} AS {sql_type}[])" for at, sql_type in enumerate(map(self.carried_type, carriers), 1)
+        )
         names = [f"g{at}" for at in range(len(carriers))]
         chosen = [
-            f"{self.exact_text(name) if each == TEXT else name} AS {name}"
-            for name, each in zip(names, carriers, strict=True)
+            f"{self.exact_text(name) if carrier == TEXT else name} AS {name}"
+            for name, carrier in zip(names, carriers, strict=True)
         ]
         numbered = f"unnest({arrays}) WITH ORDINALITY AS keys_carried ({', '.join(names)}, at)"
         return f"(SELECT {', '.join(chosen)}, at - 1 AS code FROM {numbered}) AS keys_listed", list(map(list, lists))
@@ -209,7 +211,7 @@ def fetched(cursor: psycopg.Cursor[Any], sql: str, values: Sequence[Any]) -> Col
     ``values``: of keys.
     """
     rows = asked(cursor, sql, list(map(_array, values)))
-    described = [(each.name, each.type_code) for each in cursor.description or ()]
+    described = [(column.name, column.type_code) for column in cursor.description or ()]
     columns = zip(*rows, strict=True) if rows else ((),) * len(described)
     # From the end: a listed key comes before the equal column of a joined table, which is NULL for an empty group.
     pairs = reversed(list(zip(described, columns, strict=True)))
@@ -257,12 +259,12 @@ def _column(code: int, values: Sequence[Any]) -> np.ma.MaskedArray[Any, Any] | L
 def _lists(kind: str, values: Sequence[bytes | None]) -> Lists:
     """Lists from arrays in binary form, which psycopg would make a Python object of each element."""
     elements = [b"" if value is None else value[HEAD:] for value in values]
-    found = np.frombuffer(b"".join(elements), dtype=[("size", ">i4"), ("value", kind)])
-    if not (found["size"] == found.dtype["value"].itemsize).all():
+    parsed = np.frombuffer(b"".join(elements), dtype=[("size", ">i4"), ("value", kind)])
+    if not (parsed["size"] == parsed.dtype["value"].itemsize).all():
         raise ValueError("an array of numbers has a NULL")
-    lengths = np.array([len(element) for element in elements], dtype=np.int64) // found.itemsize
-    own = found["value"].astype(found.dtype["value"].newbyteorder("="))
-    return Lists(own, np.concatenate([[0], np.cumsum(lengths)]))
+    lengths = np.array([len(element) for element in elements], dtype=np.int64) // parsed.itemsize
+    numbers = parsed["value"].astype(parsed.dtype["value"].newbyteorder("="))
+    return Lists(numbers, np.concatenate([[0], np.cumsum(lengths)]))
 
 
 @contextmanager

@@ -36,7 +36,9 @@ class _Described(NamedTuple):
 
 
 def _of_warehouse(dialect: Warehouse) -> _Described:
-    return _Described(dialect, lambda types: {name: dialect.stored_column(name, own) for name, own in types.items()})
+    return _Described(
+        dialect, lambda types: {name: dialect.stored_column(name, sql_type) for name, sql_type in types.items()}
+    )
 
 
 def _columns_of_postgres(types: Columns) -> dict[str, StoredColumn]:
@@ -47,8 +49,8 @@ def _in_catalog(name: str, written: str) -> CatalogColumn:
     """Column as a catalog would hold it, from its type as people write it."""
     plain, *limits = re.split(r"[(),]", re.sub(r"\s+", " ", written.strip().lower()))
     behind = limits[-1].strip() if len(limits) > 1 else ""  # as of timestamp(3) with time zone
-    own = f"{plain.strip()} {behind}".strip()
-    kind, modifier = CATALOG.get(own, own), -1
+    type_name = f"{plain.strip()} {behind}".strip()
+    kind, modifier = CATALOG.get(type_name, type_name), -1
     numbers = [int(limit) for limit in limits if limit.strip().isdigit()]
     if kind == "numeric" and numbers:
         modifier = (numbers[0] << 16 | (numbers[1] if len(numbers) > 1 else 0)) + 4
@@ -77,15 +79,15 @@ def described(dialect: object, table: object, columns: object) -> SQLTable:
         raise ParameterError(f"dialect is one of {', '.join(DIALECTS)}, not {shown(dialect)}.{hint}")
     if not isinstance(table, str) or not all(table.split(".")):
         raise ParameterError(f"table is a name, with its schema as in 'survey.people', not {shown(table)}.")
-    if not isinstance(columns, Mapping) or not columns or not all(_is_text_pair(each) for each in columns.items()):
+    if not isinstance(columns, Mapping) or not columns or not all(_is_text_pair(pair) for pair in columns.items()):
         raise ColumnTypeError("columns is a dict from names of columns to their types, as the engine writes both.")
-    found = DIALECTS[dialect]
-    name = ".".join(map(found.dialect.name, table.split(".")))
-    return found.table(name, found.columns(columns), found.dialect, _unread)
+    engine = DIALECTS[dialect]
+    name = ".".join(map(engine.dialect.name, table.split(".")))
+    return engine.table(name, engine.columns(columns), engine.dialect, _unread)
 
 
 def _is_text_pair(pair: tuple[object, object]) -> bool:
-    return all(isinstance(each, str) for each in pair)
+    return all(isinstance(text, str) for text in pair)
 
 
 def _unread(sql: str, values: list[list[Any]]) -> NoReturn:  # noqa: ARG001 - as every `Fetch`

@@ -132,7 +132,7 @@ class SparkDialect(Dialect):
         """Sum by halves: BIGINTs could overflow, DECIMALs are slow."""
         high = self.call("SUM", self.call("SHIFTRIGHT", value, f"{HALF_BITS}"))
         low = self.call("SUM", f"({value} & CAST({2**HALF_BITS - 1} AS BIGINT))")
-        high, low = (f"CAST({each} AS DECIMAL(20, 0))" for each in (high, low))
+        high, low = (f"CAST({half} AS DECIMAL(20, 0))" for half in (high, low))
         return f"({high} * CAST({2**HALF_BITS} AS DECIMAL(8, 0)) + {low})"
 
     def day(self, days: str) -> str:  # noqa: D102
@@ -155,9 +155,9 @@ class SparkDialect(Dialect):
         distances = self.call("TRANSFORM", values, f"each -> each - ({total} / {n})")
         squares = self.call("AGGREGATE", distances, zero, "(sum, each) -> sum + each * each")
         least, off = (1, 1) if name.endswith("samp") else (0, 0)
-        found = f"{squares} / ({n} - {self.number(float(off))})"
-        found = self.call("SQRT", found) if name.startswith("stddev") else found
-        return f"(CASE WHEN {self.call('SIZE', values)} > {least} THEN {found} END)"
+        spread = f"{squares} / ({n} - {self.number(float(off))})"
+        spread = self.call("SQRT", spread) if name.startswith("stddev") else spread
+        return f"(CASE WHEN {self.call('SIZE', values)} > {least} THEN {spread} END)"
 
     def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
         """One parameter for all, so that a million keys are no million expressions; no setting reads escapes in it.
@@ -175,11 +175,11 @@ class SparkDialect(Dialect):
         listed = f"(SELECT {columns} FROM (SELECT {parsed} AS parsed) AS keys_parsed) AS keys_by_column"
         zipped = self.call("ARRAYS_ZIP", *names)
         carried = f"(SELECT {self.call('POSEXPLODE', zipped)} AS (code, listed_key) FROM {listed}) AS keys_carried"
-        own = [
-            self.exact_text(f"listed_key.{name}") if each == TEXT else f"CAST(listed_key.{name} AS {each})"
-            for name, each in zip(names, carriers, strict=True)
+        expressions = [
+            self.exact_text(f"listed_key.{name}") if carrier == TEXT else f"CAST(listed_key.{name} AS {carrier})"
+            for name, carrier in zip(names, carriers, strict=True)
         ]
-        chosen = ", ".join(f"{sql} AS {name}" for sql, name in zip(own, names, strict=True))
+        chosen = ", ".join(f"{sql} AS {name}" for sql, name in zip(expressions, names, strict=True))
         texts = [
             values if whole else [None if value is None else str(value) for value in values]
             for values, whole in zip(lists, is_whole, strict=True)
@@ -191,14 +191,14 @@ class SparkDialect(Dialect):
 def is_spark(value: object) -> bool:
     """Whether a value is a DataFrame of Spark, classic or of Connect."""
     return any(
-        each.__name__ == "DataFrame" and each.__module__.startswith("pyspark.sql.") for each in type(value).__mro__
+        base.__name__ == "DataFrame" and base.__module__.startswith("pyspark.sql.") for base in type(value).__mro__
     )
 
 
 def is_spark_session(value: object) -> bool:
     """Whether a value is a session of Spark, classic or of Connect."""
     return any(
-        each.__name__ == "SparkSession" and each.__module__.startswith("pyspark.sql.") for each in type(value).__mro__
+        base.__name__ == "SparkSession" and base.__module__.startswith("pyspark.sql.") for base in type(value).__mro__
     )
 
 
@@ -219,13 +219,13 @@ class SparkFrame:
     def table(self) -> SparkTable:
         """The table as its schema describes it, without data."""
         fields = self.frame.schema.fields
-        labels = [each.name for each in fields]
+        labels = [column.name for column in fields]
         if any(labels.count(label) > 1 for label in labels):
             raise ColumnTypeError(
                 "the DataFrame of Spark has several columns of one name, and nobody can say which is meant: rename "
                 "them by toDF(...)."
             )
-        columns = stored_columns_of_spark({each.name: each.dataType.simpleString() for each in fields})
+        columns = stored_columns_of_spark({column.name: column.dataType.simpleString() for column in fields})
         view = f"pdrisk_{secrets.token_hex(16)}"
         return SparkTable(
             view,
@@ -262,8 +262,8 @@ class SparkTable(SQLTable):
         first, frame = next(iter(self.views.items()))
         session, views, kept = frame.sparkSession, list[str](), None
         try:
-            for name, each in self.views.items():
-                each.createOrReplaceTempView(name)
+            for name, viewed_frame in self.views.items():
+                viewed_frame.createOrReplaceTempView(name)
                 views.append(name)
             records, plan = self._steps(plan, f"{first}_kept")
             if records is not None:

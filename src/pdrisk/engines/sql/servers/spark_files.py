@@ -40,9 +40,9 @@ def finds_the_same(frame: DataFrame) -> bool:
 
 def _names(plan: str) -> set[str]:
     """Classes of a plan's nodes and of all expressions in them: Spark's own without their packages."""
-    found: list[dict[str, Any]] = []
-    json.loads(plan, object_hook=found.append)
-    classes = {str(each["class"]) for each in found if "class" in each}
+    nodes: list[dict[str, Any]] = []
+    json.loads(plan, object_hook=nodes.append)
+    classes = {str(node["class"]) for node in nodes if "class" in node}
     return {class_.rsplit(".", 1)[1] if class_.startswith(SPARK) else class_ for class_ in classes}
 
 

@@ -158,9 +158,9 @@ class TableWithPlan:
 
     def _group_sizes(self) -> GroupSizes:
         with self.table.reading(self.plan, None) as (fetch, plan):
-            found = group_sizes(fetch, plan, self.table.dialect)
-        lists = [[key[at] for key in found.keys] for at in range(len(self.plan.groups))]
-        return GroupSizes(tuple(zip(*self.plain(lists), strict=True)), found.n)
+            sizes = group_sizes(fetch, plan, self.table.dialect)
+        lists = [[key[at] for key in sizes.keys] for at in range(len(self.plan.groups))]
+        return GroupSizes(tuple(zip(*self.plain(lists), strict=True)), sizes.n)
 
     def summaries(self, query: Query) -> tuple[tuple[Summary, ...], list[list[Any]]]:
         """For each line of the query its summary, and a list of the keys that occur for each column of its groups.
@@ -172,9 +172,9 @@ class TableWithPlan:
             relation, lists = listed_keys(self.rows, replace(self.groups, keys=query.groups.keys))
             plan = replace(plan, keys=relation)
         plan = by_span(plan, lists, self.table.dialect)
-        with self.table.reading(plan, lists) as (fetch, own):
-            parts, found = read(fetch, own, lists, self.table.dialect)
-        return tuple(parts[place] for place in self.places), found
+        with self.table.reading(plan, lists) as (fetch, plan_read):
+            parts, keys = read(fetch, plan_read, lists, self.table.dialect)
+        return tuple(parts[place] for place in self.places), keys
 
     def plain(self, lists: Sequence[list[Any]]) -> list[list[Any]]:
         """Keys that occur, a list for each column, as plain values."""
@@ -216,10 +216,10 @@ class TableEngine(TableWithPlan):
         return guarded(lambda: self._read(query))
 
     def _read(self, query: Query) -> AnswerReading:
-        summaries, found = self.summaries(query)
+        summaries, key_lists = self.summaries(query)
         index, groups = None, query.groups
         if groups is not None:
-            keys = tuple(zip(*self.plain(found), strict=True)) if groups.keys is None else groups.keys
+            keys = tuple(zip(*self.plain(key_lists), strict=True)) if groups.keys is None else groups.keys
             index = key_index(self.header, groups.columns, keys)
         universes: Any = tuple(line.universe for line in query.lines)
         return AnswerReading(universes, summaries, index)

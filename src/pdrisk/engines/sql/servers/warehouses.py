@@ -54,8 +54,8 @@ class Warehouse(Dialect):
         return super().smallest(f"CASE WHEN {value} <= {self.infinity} THEN {value} END")
 
     def keyed_hash(self, secret: str, texts: Sequence[str]) -> str:  # noqa: D102
-        said = (self.call("COALESCE", self.call("CONCAT", "'|'", text), "''") for text in texts)
-        return self.hashed.format(self.call("CONCAT", f"'{secret}'", *said))
+        pieces = (self.call("COALESCE", self.call("CONCAT", "'|'", text), "''") for text in texts)
+        return self.hashed.format(self.call("CONCAT", f"'{secret}'", *pieces))
 
     def wide(self, value: str) -> str:  # noqa: D102
         return f"CAST({value} AS {self.wide_type})"
@@ -148,14 +148,14 @@ class BigQueryDialect(Warehouse):
 
     def same(self, left: str, right: str) -> str:
         """Equality of texts, which an outer join needs: a missing key has the text ``null``, others never."""
-        return " = ".join(f"COALESCE(TO_JSON_STRING({each}), 'null')" for each in (left, right))
+        return " = ".join(f"COALESCE(TO_JSON_STRING({key}), 'null')" for key in (left, right))
 
     def all_columns(self, passes: Sequence[str], groups: Sequence[str]) -> str:
         """All columns, each name once, as answers must have it."""
-        return ", ".join(["listed.*", *(f"{each}.* EXCEPT ({', '.join(groups)})" for each in passes)])
+        return ", ".join(["listed.*", *(f"{name}.* EXCEPT ({', '.join(groups)})" for name in passes)])
 
     def rows_carried(self, names: Sequence[str], types: Sequence[str], rows: Sequence[str]) -> str:  # noqa: D102
-        fields = ", ".join(f"{name} {each}" for name, each in zip(names, types, strict=True))
+        fields = ", ".join(f"{name} {sql_type}" for name, sql_type in zip(names, types, strict=True))
         return f"UNNEST(ARRAY<STRUCT<{fields}>>[{', '.join(rows)}]) AS keys_carried"
 
 

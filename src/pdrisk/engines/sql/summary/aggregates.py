@@ -110,7 +110,7 @@ class Aggregates:
         """The distance of a record from the mean, in steps, where that is needed: see `distances`."""
         return next((name if self.dialect.once else sql for name, sql in self.distances(i, part)), None)
 
-    def centred(self, found: str) -> str:
+    def centred(self, select: str) -> str:
         """SELECT of the first pass with the mean of each part, and steps to one unit of the distances from it.
 
         The mean lies between the records, whatever rounding or a NaN made of it. So a square is at most
@@ -131,9 +131,9 @@ class Aggregates:
                 centres.append(f"{clamped(mean, f'smallest_{i}', f'largest_{i}')} AS mean_{i}")
                 centres.append(f"CASE WHEN {is_wide} THEN {steps} ELSE {number(1 / finest)} END AS per_unit_{i}")
         if not centres:
-            return found
-        found = f"SELECT *, {', '.join(ends)} FROM ({found}) AS found"
-        return f"SELECT *, {', '.join(centres)} FROM ({found}) AS bounded"
+            return select
+        select = f"SELECT *, {', '.join(ends)} FROM ({select}) AS found"
+        return f"SELECT *, {', '.join(centres)} FROM ({select}) AS bounded"
 
     def distances(self, i: int, part: Summarised) -> Iterator[tuple[str, str]]:
         """The distance of a record from the mean, in steps; so little too long that no square of it vanishes.
@@ -166,8 +166,8 @@ class Aggregates:
         if self.plan.has_facts:
             number = self.dialect.number
             within = " AND ".join(
-                f"{value} BETWEEN {number(own.lo)} AND {number(own.hi)}"
-                for _, value, own in part.columns(f"x{i}", f"y{i}")
+                f"{value} BETWEEN {number(universe.lo)} AND {number(universe.hi)}"
+                for _, value, universe in part.columns(f"x{i}", f"y{i}")
             )
             yield f"clamped_{i}", self.dialect.infix(n, "-", self.dialect.counted(within))
         if isinstance(part, Binned):

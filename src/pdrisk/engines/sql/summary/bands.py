@@ -55,7 +55,7 @@ def bands(plan: SummaryPlan, dialect: Dialect, rows: str) -> str:
                     infix(deviation, "*", dialect.number(float(REACH))), "+", infix(wanted, "+", dialect.number(4.0))
                 )
                 place = call("FLOOR", infix(middle, sign, reach))
-                found = call("ARRAY_EXTRACT", f"sp{i}", f"CAST({place} AS BIGINT)")
-                in_sample = f"CASE WHEN {place} BETWEEN 1 AND {m} THEN {found} ELSE CAST({beyond} AS DOUBLE) END"
+                value = call("ARRAY_EXTRACT", f"sp{i}", f"CAST({place} AS BIGINT)")
+                in_sample = f"CASE WHEN {place} BETWEEN 1 AND {m} THEN {value} ELSE CAST({beyond} AS DOUBLE) END"
                 ends.append(f"{in_sample} AS {name}_{i}_{k}")
     return f"SELECT {', '.join(ends)} FROM (SELECT {', '.join(ordered)}, {share} AS share FROM ({sample}) AS sampled)"

@@ -50,15 +50,15 @@ def _bin(dialect: Dialect, p: str, part: Binned) -> str:
     return f"CASE WHEN {p} < {first} THEN {under} WHEN {p} > {final} THEN {over} ELSE {inner} END"
 
 
-def summary_of_bins(found: dict[str, Any], i: int, part: Binned) -> Summary:
+def summary_of_bins(columns: dict[str, Any], i: int, part: Binned) -> Summary:
     """The summary whose groups are the bins of a part."""
     counts = np.zeros(2 * SIZES + 1 if part.bins is None else len(part.bins.edges) - 1, dtype=np.int64)
-    bins, held = (Lists.of(found[f"{name}_{i}"]).values.astype(np.int64) for name in ("bins", "held"))
+    bins, held = (Lists.of(columns[f"{name}_{i}"]).values.astype(np.int64) for name in ("bins", "held"))
     counts[bins] = held
     if part.bins is None:
         return Summary(counts)
     moved = np.zeros_like(counts)
     if part.bins.clamps:
         for at, name in ((0, "under"), (-1, "over")):
-            moved[at] += int(np.ma.filled(np.ma.asarray(found[f"{name}_{i}"]), 0)[0])
+            moved[at] += int(np.ma.filled(np.ma.asarray(columns[f"{name}_{i}"]), 0)[0])
     return Summary(counts, clamped=moved)

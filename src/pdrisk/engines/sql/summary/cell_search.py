@@ -78,26 +78,26 @@ class Looked:
         records = np.empty(len(wanted))
         opened = [_Open(Look(universe.lo, universe.hi), 0, n, wanted)] if len(wanted) else []
         while opened:
-            found = counted([each.look for each in opened])
-            look, cell, size = (np.ma.getdata(found[name]).astype(np.int64) for name in ("look", "cell", "n"))
-            lowest, highest = (np.ma.getdata(found[name]).astype(np.float64) for name in ("lowest", "highest"))
+            columns = counted([open_look.look for open_look in opened])
+            look, cell, size = (np.ma.getdata(columns[name]).astype(np.int64) for name in ("look", "cell", "n"))
+            lowest, highest = (np.ma.getdata(columns[name]).astype(np.float64) for name in ("lowest", "highest"))
             order = np.lexsort((cell, look))
             first = np.searchsorted(look[order], np.arange(len(opened) + 1))
             left = []
-            for at, each in enumerate(opened):
-                own = order[first[at] : first[at + 1]]
-                ends = each.before + np.cumsum(size[own])
-                if not len(ends) or ends[-1] != each.before + each.n:
+            for at, open_look in enumerate(opened):
+                rows = order[first[at] : first[at + 1]]
+                ends = open_look.before + np.cumsum(size[rows])
+                if not len(ends) or ends[-1] != open_look.before + open_look.n:
                     raise RuntimeError("the records of a table changed while they were read")
-                cells = np.searchsorted(ends, each.ranks)
-                here, starts = own[cells], (ends - size[own])[cells]
-                is_last = each.ranks == ends[cells]
-                is_known = is_last | (each.ranks == starts + 1) | (lowest[here] == highest[here])
-                records[np.searchsorted(wanted, each.ranks)] = np.where(is_last, highest[here], lowest[here])
+                cells = np.searchsorted(ends, open_look.ranks)
+                here, starts = rows[cells], (ends - size[rows])[cells]
+                is_last = open_look.ranks == ends[cells]
+                is_known = is_last | (open_look.ranks == starts + 1) | (lowest[here] == highest[here])
+                records[np.searchsorted(wanted, open_look.ranks)] = np.where(is_last, highest[here], lowest[here])
                 for one in np.unique(cells[~is_known]):
-                    inside, within = own[one], ~is_known & (cells == one)
+                    inside, within = rows[one], ~is_known & (cells == one)
                     again = Look(float(lowest[inside]), float(highest[inside]))
-                    left.append(_Open(again, int(ends[one] - size[inside]), int(size[inside]), each.ranks[within]))
+                    left.append(_Open(again, int(ends[one] - size[inside]), int(size[inside]), open_look.ranks[within]))
             opened = left
         return cls(wanted, records)
 

@@ -162,11 +162,11 @@ class ContributionSelects:
         middle = call("FLOOR", dialect.infix(dialect.double("n - 1"), "*", dialect.number(q)))
         first = f"SELECT *, CAST({middle} AS BIGINT) - {self.whose.most} AS first_ FROM ({ranked}) AS ranked"
         inside = f"rank_ BETWEEN first_ AND first_ + {2 * self.whose.most + 3}"
-        own = self._over(*self.whose.columns)
+        over = self._over(*self.whose.columns)
         owned = (
-            f"SELECT *, {call('COUNT', '*')} {own} AS size, "
-            f"{call('COUNT', 'CASE WHEN rank_ < first_ THEN 1 END')} {own} AS below, "
-            f"{call('MIN', f'CASE WHEN {inside} THEN rank_ END')} {own} AS owner_ FROM ({first}) AS placed"
+            f"SELECT *, {call('COUNT', '*')} {over} AS size, "
+            f"{call('COUNT', 'CASE WHEN rank_ < first_ THEN 1 END')} {over} AS below, "
+            f"{call('MIN', f'CASE WHEN {inside} THEN rank_ END')} {over} AS owner_ FROM ({first}) AS placed"
         )
         zero = dialect.whole(0)
         chosen = (
@@ -180,14 +180,14 @@ class ContributionSelects:
         return self._listed(AROUND, f"around_{i}_{k}", "line", lined)
 
 
-def contributions_of(found: dict[str, Any], i: int, part: Part, summary: Summary) -> ExtremeContributions:
+def contributions_of(columns: dict[str, Any], i: int, part: Part, summary: Summary) -> ExtremeContributions:
     """Contributions of a part, from these SELECTs and its summary."""
     size = len(summary.n)
-    lists = [Lists.of(found[f"{name}_{i}"]) for name in SUMS]
+    lists = [Lists.of(columns[f"{name}_{i}"]) for name in SUMS]
     groups = lists[0].group
-    sizes, held = (each.values.astype(np.int64) for each in lists[:2])
+    sizes, held = (ragged.values.astype(np.int64) for ragged in lists[:2])
     grid = part.grid if isinstance(part, Summarised) else 1.0
-    low, high, added = (each.values.astype(np.float64) / grid for each in lists[2:])
+    low, high, added = (ragged.values.astype(np.float64) / grid for ragged in lists[2:])
     number, n, total = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64), np.zeros(size)
     np.add.at(number, groups, held)
     np.add.at(n, groups, sizes * held)
@@ -195,50 +195,50 @@ def contributions_of(found: dict[str, Any], i: int, part: Part, summary: Summary
     extremes = ExtremeContributions(
         number, Contributions(np.append(groups, groups), np.append(sizes, sizes), n, total, np.append(low, high))
     )
-    if f"min_alone_{i}" in found:
-        of, alone = _some(found, f"min_alone_{i}", f"max_alone_{i}")
+    if f"min_alone_{i}" in columns:
+        of, alone = _some(columns, f"min_alone_{i}", f"max_alone_{i}")
         return replace(
             extremes, different=Contributions(of, np.zeros_like(of), n, summary.distinct, alone.astype(np.int64))
         )
     if not isinstance(part, Summarised):
         return extremes
-    if f"spread_sizes_{i}" in found:
-        lists = [Lists.of(found[f"{name}_{i}"]) for name in SPREAD]
-        of, sizes = (np.tile(each, 2).astype(np.int64) for each in (lists[0].group, lists[0].values))
-        taken = np.concatenate([each.values for each in lists[1:]]).astype(np.float64)
-        taken /= np.ma.filled(np.ma.asarray(found[f"per_unit_{i}"], dtype=np.float64), 1.0)[of] ** 2
+    if f"spread_sizes_{i}" in columns:
+        lists = [Lists.of(columns[f"{name}_{i}"]) for name in SPREAD]
+        of, sizes = (np.tile(numbers, 2).astype(np.int64) for numbers in (lists[0].group, lists[0].values))
+        taken = np.concatenate([ragged.values for ragged in lists[1:]]).astype(np.float64)
+        taken /= np.ma.filled(np.ma.asarray(columns[f"per_unit_{i}"], dtype=np.float64), 1.0)[of] ** 2
         extremes = replace(
             extremes, spread=Contributions(of, sizes, n, summary.squares, taken, total / np.maximum(n, 1))
         )
-    if f"low_1_{i}" in found:
-        lowest, highest = (_ends(found, f"{end}_1_{i}", f"{end}_2_{i}", n, part.universe) for end in ("low", "high"))
+    if f"low_1_{i}" in columns:
+        lowest, highest = (_ends(columns, f"{end}_1_{i}", f"{end}_2_{i}", n, part.universe) for end in ("low", "high"))
         extremes = replace(extremes, lowest=lowest, highest=highest)
     windows = enumerate(sorted(part.needs.windows))
-    return replace(extremes, ordered={q: _ordered(found, f"around_{i}_{k}", n, part.universe) for k, q in windows})
+    return replace(extremes, ordered={q: _ordered(columns, f"around_{i}_{k}", n, part.universe) for k, q in windows})
 
 
-def _some(found: dict[str, Any], *names: str) -> tuple[IntArray, FloatArray]:
+def _some(answer: dict[str, Any], *names: str) -> tuple[IntArray, FloatArray]:
     """Values of columns where there are any, and their groups."""
-    columns = [np.ma.asarray(found[name], dtype=np.float64) for name in names]
+    columns = [np.ma.asarray(answer[name], dtype=np.float64) for name in names]
     there = [np.flatnonzero(~np.ma.getmaskarray(column)) for column in columns]
-    values = [np.ma.getdata(column)[own] for column, own in zip(columns, there, strict=True)]
+    values = [np.ma.getdata(column)[places] for column, places in zip(columns, there, strict=True)]
     return np.concatenate(there), np.concatenate(values)
 
 
-def _ends(found: dict[str, Any], first: str, second: str, n: IntArray, universe: Universe) -> Contributions:
-    of, own = _some(found, first, second)
-    return Contributions(of, np.zeros_like(of), n, own=_inside(own, universe))
+def _ends(columns: dict[str, Any], first: str, second: str, n: IntArray, universe: Universe) -> Contributions:
+    of, values = _some(columns, first, second)
+    return Contributions(of, np.zeros_like(of), n, own=_inside(values, universe))
 
 
 def _inside(values: FloatArray, universe: Universe) -> FloatArray:
     return np.clip(values, universe.lo, universe.hi)
 
 
-def _ordered(found: dict[str, Any], suffix: str, n: IntArray, universe: Universe) -> OrderedContributions:
+def _ordered(columns: dict[str, Any], suffix: str, n: IntArray, universe: Universe) -> OrderedContributions:
     """Records around a rank with their contributions, and each contribution's numbers of records below and above."""
-    lists = [Lists.of(found[f"{name}_{suffix}"]) for name in AROUND]
+    lists = [Lists.of(columns[f"{name}_{suffix}"]) for name in AROUND]
     group, number = lists[0].group, len(n)
-    size, below, owner, place = (each.values.astype(np.int64) for each in lists[:4])
+    size, below, owner, place = (ragged.values.astype(np.int64) for ragged in lists[:4])
     inside = place > 0
     line = np.arange(len(group))
     names = np.stack([group, np.where(inside, owner, -1 - line)])

@@ -47,4 +47,4 @@ def _sums(dialect: Dialect, i: int, part: DifferentNumbers, held: Callable[[str]
         name, one = f"steps_{i}", dialect.nearest_whole(dialect.infix("u", "*", dialect.number(grid)))
     alone = "CASE WHEN n = 1 THEN u END"
     ends = (f"{dialect.call(end, alone)} AS {of}_{i}" for end, of in (("MIN", "lowest"), ("MAX", "highest")))
-    return "".join(f", {each}" for each in (f"{held(one)} AS {name}", *ends))
+    return "".join(f", {aggregate}" for aggregate in (f"{held(one)} AS {name}", *ends))

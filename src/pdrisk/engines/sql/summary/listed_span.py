@@ -43,14 +43,14 @@ def _is_of_one_pass(part: Part) -> bool:
     return not (needs.squares or needs.windows or needs.seconds or needs.ranks or needs.size_sums or part.points)
 
 
-def at_keys(found: dict[str, Any], between: tuple[int, int], keys: list[int]) -> dict[str, Any]:
+def at_keys(columns: dict[str, Any], between: tuple[int, int], keys: list[int]) -> dict[str, Any]:
     """Columns of the groups found, with a line for each key in their order; masked where none was found."""
     low, high = between
-    groups = np.ma.getdata(found["g0"]).astype(np.int64)
+    groups = np.ma.getdata(columns["g0"]).astype(np.int64)
     line = np.full(high - low + 1, -1)
     line[groups - low] = np.arange(len(groups))
     lines = line[np.array(keys, dtype=np.int64) - low]
-    return {name: _taken(np.ma.asarray(column), lines) for name, column in found.items()}
+    return {name: _taken(np.ma.asarray(column), lines) for name, column in columns.items()}
 
 
 def _taken(column: Any, lines: NDArray[np.int64]) -> Any:

@@ -39,9 +39,9 @@ class Lists:
             lengths = (~masked).astype(np.int64)
             return cls(data[~masked], np.concatenate([[0], np.cumsum(lengths)]))
         lengths = np.array(
-            [0 if empty else len(each) for each, empty in zip(data, masked, strict=True)], dtype=np.int64
+            [0 if empty else len(records) for records, empty in zip(data, masked, strict=True)], dtype=np.int64
         )
-        some = [each for each, length in zip(data, lengths, strict=True) if length]
+        some = [records for records, length in zip(data, lengths, strict=True) if length]
         return cls(np.concatenate(some) if some else np.empty(0), np.concatenate([[0], np.cumsum(lengths)]))
 
     def __len__(self) -> int:
@@ -89,13 +89,13 @@ class Around:
     above: Lists
 
     @classmethod
-    def of(cls, found: Columns, i: int, k: int, q: float, n: IntArray, part: Summarised) -> Around:
+    def of(cls, columns: Columns, i: int, k: int, q: float, n: IntArray, part: Summarised) -> Around:
         """Records around the k-th pivot of part i, from its columns."""
-        pivot = np.ma.filled(np.ma.asarray(found[f"pivot_{i}_{k}"], dtype=np.float64), 0.0)
+        pivot = np.ma.filled(np.ma.asarray(columns[f"pivot_{i}_{k}"], dtype=np.float64), 0.0)
         less, equal = (
-            np.ma.filled(np.ma.asarray(found[f"{name}_{i}_{k}"], dtype=np.int64), 0) for name in ("less", "equal")
+            np.ma.filled(np.ma.asarray(columns[f"{name}_{i}_{k}"], dtype=np.int64), 0) for name in ("less", "equal")
         )
-        below, above = (Lists.of(found[f"{side}_{i}_{k}"]) for side in ("below", "above"))
+        below, above = (Lists.of(columns[f"{side}_{i}_{k}"]) for side in ("below", "above"))
         assert pivot.shape == less.shape == equal.shape == n.shape
         lowest, highest = less - np.diff(below.first) + 1, less + equal + np.diff(above.first)
         for rank in part.ranks:
@@ -133,12 +133,12 @@ class Band:
     records: FloatArray  # in ascending order; of those at an end of the band the first alone
 
     @classmethod
-    def of(cls, found: Columns, i: int, k: int, q: float, n: IntArray, part: Summarised) -> Band:
+    def of(cls, columns: Columns, i: int, k: int, q: float, n: IntArray, part: Summarised) -> Band:
         """Records of the k-th band of part i, from its columns."""
-        numbers = (np.ma.filled(found[f"{name}_{i}_{k}"], 0) for name in ("less", "at_lower", "at_upper"))
+        numbers = (np.ma.filled(columns[f"{name}_{i}_{k}"], 0) for name in ("less", "at_lower", "at_upper"))
         less, at_lower, at_upper = (int(number[0]) for number in numbers)  # NULL where there is no row
-        lower, upper = (float(found[f"{name}_{i}_{k}"][0]) for name in ("lower", "upper"))
-        inside = np.sort(Lists.of(found[f"inside_{i}_{k}"]).values.astype(np.float64))
+        lower, upper = (float(columns[f"{name}_{i}_{k}"][0]) for name in ("lower", "upper"))
+        inside = np.sort(Lists.of(columns[f"inside_{i}_{k}"]).values.astype(np.float64))
         start = less + at_lower + 1
         spans = [(rank.first(n), rank.last(n)) for rank in part.ranks if rank.q == q]
         if q in part.needs.windows:
@@ -199,7 +199,7 @@ class Listed:
         """Records from some, and from the first and last of each group."""
         some = np.flatnonzero(n)
         ends = [(some, np.ones_like(some), lowest[some]), (some, n[some], highest[some])]
-        group, rank, records = (np.concatenate(each) for each in zip(*ends, *known, strict=True))
+        group, rank, records = (np.concatenate(arrays) for arrays in zip(*ends, *known, strict=True))
         return cls(group, rank, records, n)
 
     def cells(self, points: Points) -> Cells:
@@ -209,7 +209,7 @@ class Listed:
 
 
 def listed(
-    found: Columns,
+    columns: Columns,
     i: int,
     part: Summarised,
     around: list[Around | Band],
@@ -218,12 +218,12 @@ def listed(
     highest: FloatArray,
 ) -> Listed:
     """Records of part i that are listed one by one, with the first and last of each group."""
-    known = [one for each in around for one in each.known()]
+    known = [one for near in around for one in near.known()]
     for j, ranks in enumerate(part.ranks):
         below_, above_ = sides_of(ranks)
         if below_ and above_:
             continue
-        ends = Lists.of(found[f"end_{i}_{j}"])
+        ends = Lists.of(columns[f"end_{i}_{j}"])
         rank = n[ends.group] - ends.place if below_ else ends.place + 1
         known.append((ends.group, rank, ends.values))
     return Listed.of(known, n, lowest, highest)
@@ -241,5 +241,5 @@ def counted(column: NDArray[Any], points: Points, size: int) -> Cells:
 def summed(*columns: NDArray[Any]) -> SizeSums:
     """Sums of records by their sizes, from lists of bins, of numbers and of both sums for each group."""
     lists = [Lists.of(column) for column in columns]
-    bins, n, high, low = (each.values.astype(np.int64) for each in lists)
+    bins, n, high, low = (ragged.values.astype(np.int64) for ragged in lists)
     return SizeSums(bins, n, high, low, lists[0].first)

@@ -85,15 +85,15 @@ def _changes(plan: SummaryPlan, people: PeopleRead, dialect: Dialect, rows: str)
     def of_each(wave: int, listed: list[str]) -> str:
         """Number of each person in a wave; of several rows of a person one alone has it, and others have NULL."""
         parts = tuple(read_in(wave, part) for part in plan.parts)
-        own = replace(plan, people=once, has_facts=False, contributions=whose, parts=parts)
-        own = own if listed else replace(own, groups=(), keys=None)
-        records = records_of_people(own, dialect, f"(SELECT * FROM {rows} WHERE wave{wave}) AS people_read")
-        found = [*whose.columns, *listed]
+        wave_plan = replace(plan, people=once, has_facts=False, contributions=whose, parts=parts)
+        wave_plan = wave_plan if listed else replace(wave_plan, groups=(), keys=None)
+        records = records_of_people(wave_plan, dialect, f"(SELECT * FROM {rows} WHERE wave{wave}) AS people_read")
+        columns = [*whose.columns, *listed]
         for i, part in enumerate(parts):
             call = "BOOL_OR" if isinstance(part, Counted) else "MAX"
-            found += [f"{dialect.call(call, name)} AS {name}" for name in _columns_of(i, part)]
+            columns += [f"{dialect.call(call, name)} AS {name}" for name in _columns_of(i, part)]
         by = ", ".join([*whose.columns, *listed])
-        return f"(SELECT {', '.join(found)} FROM ({records}) AS people_of_wave GROUP BY {by}) AS wave_{wave}"
+        return f"(SELECT {', '.join(columns)} FROM ({records}) AS people_of_wave GROUP BY {by}) AS wave_{wave}"
 
     read = [f"wave_1.{name} AS {name}" for name in groups]
     for i, part in enumerate(plan.parts):
@@ -102,8 +102,8 @@ def _changes(plan: SummaryPlan, people: PeopleRead, dialect: Dialect, rows: str)
         else:
             change = dialect.arithmetic(f"wave_1.x{i}", "-", f"wave_0.x{i}")
             known = f"{change} <= {dialect.infinity}"  # which infinite less infinite is not
-            own = dict.fromkeys(_columns_of(i, part), f"wave_1.y{i}") | {f"x{i}": change}
-            read += [f"CASE WHEN {known} THEN {sql} END AS {name}" for name, sql in own.items()]
+            expressions = dict.fromkeys(_columns_of(i, part), f"wave_1.y{i}") | {f"x{i}": change}
+            read += [f"CASE WHEN {known} THEN {sql} END AS {name}" for name, sql in expressions.items()]
     same = " AND ".join(f"wave_0.{name} = wave_1.{name}" for name in whose.columns)
     return f"SELECT {', '.join(read)} FROM {of_each(0, [])} JOIN {of_each(1, groups)} ON {same}"
 
@@ -161,9 +161,9 @@ class _People:
         in_group = f" AND place_of_group_{i} <= {self.unit.groups}" if self.within else ""
         return f"({self.present(i)}){in_group}"
 
-    def hashed(self, *said: str) -> str:
+    def hashed(self, *expressions: str) -> str:
         """Keyed hash of a person together with other expressions."""
-        texts = [f"CAST({each} AS {self.dialect.text_type})" for each in (*self.person, *said)]
+        texts = [f"CAST({expression} AS {self.dialect.text_type})" for expression in (*self.person, *expressions)]
         return self.dialect.keyed_hash(self.people.secret, texts)
 
     def places_of_groups(self) -> Iterator[str]:
@@ -212,8 +212,8 @@ class _People:
         """Position of each row among those of its person that a part reads, by hashes of their content."""
         for i in range(len(self.plan.parts)):
             by = ", ".join([*self.person, *self.within, f"({self.counted(i)})"])
-            said = [*(self.groups if self.unit.overall else ()), *self.values(i), f"same_{i}"]
-            order = ", ".join([self.hashed(*said), *said])
+            contents = [*(self.groups if self.unit.overall else ()), *self.values(i), f"same_{i}"]
+            order = ", ".join([self.hashed(*contents), *contents])
             yield f"{self.call('ROW_NUMBER')} OVER (PARTITION BY {by} ORDER BY {order}) AS place_{i}"
 
     def alone(self) -> Iterator[str]:

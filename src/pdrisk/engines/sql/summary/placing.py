@@ -99,12 +99,12 @@ class Placing:
         if is_summed:
             yield f"h{i}", self._term(f"f{i}", UNIT)
         if needs.place_squares or needs.products or (needs.places and not is_summed):
-            own = (
+            place = (
                 self._of_term(f"f{i}", UNIT)
                 if is_summed
                 else self._whole_place(x, part.universe, near=self.is_near(part))
             )
-            yield f"k{i}", own
+            yield f"k{i}", place
         if isinstance(part.universe, Rectangle):
             yield f"l{i}", self._whole_place(f"y{i}", part.universe.other, near=self.is_near(part))
         if needs.size_sums:

@@ -95,10 +95,10 @@ def grouped_at_ranks(
     return f"SELECT {keys}{', '.join(columns)} FROM {placed} WHERE {' OR '.join(spans)} GROUP BY {by}"
 
 
-def spanned(found: dict[str, Any], i: int, part: Summarised, dialect: Dialect) -> list[Spanned]:
+def spanned(columns: dict[str, Any], i: int, part: Summarised, dialect: Dialect) -> list[Spanned]:
     """Records from the columns of `records_at_ranks`; with second records, those of the last two spans."""
     made = []
     for k, span in enumerate(_spans(dialect, part, "n")):
-        first = np.ma.filled(np.ma.asarray(found[f"from_{i}_{k}"], dtype=np.int64), 1)
-        made.append(Spanned(span.q, first, Lists.of(found[f"ranked_{i}_{k}"]).ascending()))
+        first = np.ma.filled(np.ma.asarray(columns[f"from_{i}_{k}"], dtype=np.int64), 1)
+        made.append(Spanned(span.q, first, Lists.of(columns[f"ranked_{i}_{k}"]).ascending()))
     return made

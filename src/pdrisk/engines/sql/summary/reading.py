@@ -79,36 +79,40 @@ def read(
         ways.insert(0, (plan, True))
     sums, summaries = Sums.first(plan, dialect), None
     while summaries is None:
-        own, banded = ways[0]
-        found = fetch(statement(own, dialect, banded, sums), key_lists if own.between is None and key_lists else [])
-        if own.between is not None and key_lists is not None:
-            found = at_keys(found, own.between, key_lists[0])
-        size = len(next(iter(found.values())))
-        measured = ((i, part) for i, part in enumerate(own.parts) if isinstance(part, Summarised))
-        if (sure := max((_sure_sums(i, part, found, dialect, sums) for i, part in measured), default=sums)) is not sums:
+        tried, banded = ways[0]
+        columns = fetch(
+            statement(tried, dialect, banded, sums), key_lists if tried.between is None and key_lists else []
+        )
+        if tried.between is not None and key_lists is not None:
+            columns = at_keys(columns, tried.between, key_lists[0])
+        size = len(next(iter(columns.values())))
+        measured = ((i, part) for i, part in enumerate(tried.parts) if isinstance(part, Summarised))
+        if (
+            sure := max((_sure_sums(i, part, columns, dialect, sums) for i, part in measured), default=sums)
+        ) is not sums:
             sums = sure
             continue
-        found |= _second_pass(fetch, own, dialect, found)
-        looked = _looked(fetch, own, dialect, found)
+        columns |= _second_pass(fetch, tried, dialect, columns)
+        looked = _looked(fetch, tried, dialect, columns)
         try:
             summaries = tuple(
-                _summary(i, part, found, size, dialect, banded, looked.get(i)) for i, part in enumerate(own.parts)
+                _summary(i, part, columns, size, dialect, banded, looked.get(i)) for i, part in enumerate(tried.parts)
             )
         except BandMissedError:  # once in millions of times: then all is read again, in the next way
             del ways[0]
     summaries = tuple(
-        replace(summary, offered=_integers(found, f"offered_{i}", size)) if f"offered_{i}" in found else summary
+        replace(summary, offered=_integers(columns, f"offered_{i}", size)) if f"offered_{i}" in columns else summary
         for i, summary in enumerate(summaries)
     )
     if plan.contributions is not None:
         summaries = tuple(
             summary
             if isinstance(part, Binned)
-            else replace(summary, contributions=contributions_of(found, i, part, summary))
-            for i, (part, summary) in enumerate(zip(own.parts, summaries, strict=True))
+            else replace(summary, contributions=contributions_of(columns, i, part, summary))
+            for i, (part, summary) in enumerate(zip(tried.parts, summaries, strict=True))
         )
     if key_lists is None:
-        key_lists = [np.ma.asarray(found[f"g{i}"]).tolist() for i in range(len(plan.groups))]  # None where masked
+        key_lists = [np.ma.asarray(columns[f"g{i}"]).tolist() for i in range(len(plan.groups))]  # None where masked
     return summaries, key_lists
 
 
@@ -141,8 +145,8 @@ def group_sizes(fetch: Fetch, plan: SummaryPlan, dialect: Dialect) -> GroupSizes
     counted = replace(
         plan, keys=None, inner=kept, where=(), parts=(Counted(None),), people=each_once, lists_missing=False
     )
-    (found,), keys = read(fetch, counted, None, dialect)
-    return GroupSizes(tuple(zip(*keys, strict=True)), found.n)
+    (summary,), keys = read(fetch, counted, None, dialect)
+    return GroupSizes(tuple(zip(*keys, strict=True)), summary.n)
 
 
 def _second_parts(plan: SummaryPlan, dialect: Dialect) -> list[tuple[int, Summarised]]:
@@ -160,19 +164,19 @@ def _looks(plan: SummaryPlan, dialect: Dialect) -> list[tuple[int, Summarised]]:
     return [(i, part) for i, part in parts if part.needs.windows or part.needs.seconds]
 
 
-def _second_pass(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, found: Columns) -> Columns:
+def _second_pass(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, columns: Columns) -> Columns:
     """Result of the second pass over all records, for engines that need the means in the statement."""
     parts = _second_parts(plan, dialect)
     if not parts:
         return {}
     centre_of = {
-        i: (float(_floats(found, f"mean_{i}", 1, 0.0)[0]), float(_floats(found, f"per_unit_{i}", 1, 1.0)[0]))
+        i: (float(_floats(columns, f"mean_{i}", 1, 0.0)[0]), float(_floats(columns, f"per_unit_{i}", 1, 1.0)[0]))
         for i, _ in parts
     }
     return fetch(second_statement(plan, dialect, centre_of), [])
 
 
-def _looked(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, found: Columns) -> dict[int, Looked]:
+def _looked(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, columns: Columns) -> dict[int, Looked]:
     """Order statistics of all records, for engines that find them by cells."""
 
     def counted_in_cells(i: int, looks: Sequence[Look]) -> Columns:
@@ -180,7 +184,7 @@ def _looked(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, found: Columns) -
 
     looked = {}
     for i, part in _looks(plan, dialect):
-        n = _integers(found, f"n_{i}", 1)
+        n = _integers(columns, f"n_{i}", 1)
         ranks = [window_start(n, q) + np.arange(4) for q in part.needs.windows]
         if part.needs.seconds:
             ranks.append(np.append(n - 1, 2))
@@ -189,38 +193,38 @@ def _looked(fetch: Fetch, plan: SummaryPlan, dialect: Dialect, found: Columns) -
 
 
 def _summary(
-    i: int, part: Part, found: Columns, size: int, dialect: Dialect, banded: bool, looked: Looked | None
+    i: int, part: Part, columns: Columns, size: int, dialect: Dialect, banded: bool, looked: Looked | None
 ) -> Summary:
-    n = _integers(found, f"n_{i}", size)
+    n = _integers(columns, f"n_{i}", size)
     if isinstance(part, Counted):
         return Summary(n)
     if isinstance(part, Different):
-        distinct, singles = (_integers(found, f"{name}_{i}", size) for name in ("distinct", "singles"))
+        distinct, singles = (_integers(columns, f"{name}_{i}", size) for name in ("distinct", "singles"))
         if not isinstance(part, DifferentNumbers):
             return Summary(n, distinct=distinct, singles=singles)
-        ends = [_floats(found, f"{name}_{i}", size, 0.0)[None] for name in ("lowest", "highest")]
+        ends = [_floats(columns, f"{name}_{i}", size, 0.0)[None] for name in ("lowest", "highest")]
         return Summary(
             n,
             distinct=distinct,
             singles=singles,
-            steps=_integers(found, f"steps_{i}", size) if part.needs.steps else None,
-            whole=_integers(found, f"whole_{i}", size) if part.needs.whole else None,
-            clamped=_integers(found, f"clamped_{i}", size),
+            steps=_integers(columns, f"steps_{i}", size) if part.needs.steps else None,
+            whole=_integers(columns, f"whole_{i}", size) if part.needs.whole else None,
+            clamped=_integers(columns, f"clamped_{i}", size),
             other=Summary(singles, lowest=ends[0], highest=ends[1]),
         )
     if isinstance(part, Binned):
-        return summary_of_bins(found, i, part)
+        return summary_of_bins(columns, i, part)
     needs, universe = part.needs, part.universe
 
     def inside(name: str, padding: float) -> FloatArray:
         """Clamping a record found by its rank is finding it among the clamped ones."""
-        return np.clip(_floats(found, f"{name}_{i}", size, padding), universe.lo, universe.hi)
+        return np.clip(_floats(columns, f"{name}_{i}", size, padding), universe.lo, universe.hi)
 
     lowest = highest = other = None
-    spans = spanned(found, i, part, dialect) if dialect.by_rank else []
+    spans = spanned(columns, i, part, dialect) if dialect.by_rank else []
     told_apart = part.ranks if dialect.by_pivot or dialect.by_rank else ()
     if needs.ends or needs.seconds or told_apart:
-        lowest, highest = _ends(found, f"lowest_{i}", f"lowest_of_negatives_{i}", n, universe)
+        lowest, highest = _ends(columns, f"lowest_{i}", f"lowest_of_negatives_{i}", n, universe)
         if needs.seconds:
             several = n > 1
             second, last_but_one = spans[-2:] or (looked, looked)
@@ -229,18 +233,18 @@ def _summary(
             lowest[1, several] = np.clip(low, universe.lo, universe.hi)[several]
             highest[1, several] = np.clip(high, universe.lo, universe.hi)[several]
         if isinstance(universe, Rectangle):
-            own = f"other_lowest_{i}", f"other_lowest_of_negatives_{i}"
-            other_lowest, other_highest = _ends(found, *own, n, universe.other)
+            names = f"other_lowest_{i}", f"other_lowest_of_negatives_{i}"
+            other_lowest, other_highest = _ends(columns, *names, n, universe.other)
             other = Summary(n, lowest=other_lowest, highest=other_highest)
     squares = nearest = None
     if needs.squares:
-        per_unit = _floats(found, f"per_unit_{i}", size, 1.0)
-        squares = _floats(found, f"squares_{i}", size, 0.0) / per_unit**2
-        nearest = _floats(found, f"nearest_{i}", size, 0.0) / per_unit
+        per_unit = _floats(columns, f"per_unit_{i}", size, 1.0)
+        squares = _floats(columns, f"squares_{i}", size, 0.0) / per_unit**2
+        nearest = _floats(columns, f"nearest_{i}", size, 0.0) / per_unit
     asked = enumerate(pivots(part) if dialect.by_pivot else ())
     around: list[Around | Band]
-    around = [(Band if banded else Around).of(found, i, k, q, n, part) for k, q in asked]
-    by_quantile: dict[float, Around | Band | Looked | Spanned] = {each.q: each for each in around}
+    around = [(Band if banded else Around).of(columns, i, k, q, n, part) for k, q in asked]
+    by_quantile: dict[float, Around | Band | Looked | Spanned] = {near.q: near for near in around}
     by_quantile |= {span.q: span for span in spans if span.q is not None}
     if looked:
         by_quantile = dict.fromkeys(needs.windows, looked)
@@ -249,54 +253,54 @@ def _summary(
         if dialect.by_rank:
             records = Listed.of([one for span in spans for one in span.known()], n, lowest[0], highest[0])
         else:
-            records = listed(found, i, part, around, n, lowest[0], highest[0])
+            records = listed(columns, i, part, around, n, lowest[0], highest[0])
         cells = {name: records.cells(points) for name, points in part.points.items()}
     else:
         cells = {
-            name: counted(found[f"{name}_{i}"], points, packed_counts(points)) for name, points in part.points.items()
+            name: counted(columns[f"{name}_{i}"], points, packed_counts(points)) for name, points in part.points.items()
         }
     return Summary(
         n,
-        total=_floats(found, f"total_{i}", size, 0.0) / part.grid if needs.total or needs.squares else None,
-        steps=_integers(found, f"steps_{i}", size) if needs.steps else None,
+        total=_floats(columns, f"total_{i}", size, 0.0) / part.grid if needs.total or needs.squares else None,
+        steps=_integers(columns, f"steps_{i}", size) if needs.steps else None,
         lowest=lowest,
         highest=highest,
         squares=squares,
         nearest=nearest,
-        windows=_windows(i, part, n, found, by_quantile),
-        places=_places(found, i, n) if needs.places else None,
-        place_squares=_integers(found, f"place_squares_{i}", size) if needs.place_squares else None,
-        whole=_integers(found, f"whole_{i}", size) if needs.whole else None,
-        clamped=_integers(found, f"clamped_{i}", size) if f"clamped_{i}" in found else None,
+        windows=_windows(i, part, n, columns, by_quantile),
+        places=_places(columns, i, n) if needs.places else None,
+        place_squares=_integers(columns, f"place_squares_{i}", size) if needs.place_squares else None,
+        whole=_integers(columns, f"whole_{i}", size) if needs.whole else None,
+        clamped=_integers(columns, f"clamped_{i}", size) if f"clamped_{i}" in columns else None,
         cells=cells.get("cells"),
         whole_cells=cells.get("whole_cells"),
-        products={degrees: _products(found, degrees, i, size) for degrees in needs.products},
+        products={degrees: _products(columns, degrees, i, size) for degrees in needs.products},
         other=other,
-        size_sums=summed(*(found[f"{name}_{i}"] for name in SIZE_LISTS)) if needs.size_sums else None,
+        size_sums=summed(*(columns[f"{name}_{i}"] for name in SIZE_LISTS)) if needs.size_sums else None,
     )
 
 
-def _sure_sums(i: int, part: Summarised, found: Columns, dialect: Dialect, sums: Sums) -> Sums:
+def _sure_sums(i: int, part: Summarised, columns: Columns, dialect: Dialect, sums: Sums) -> Sums:
     """The way to add up places that is exact for these data: the present one if it was."""
     placing = Placing(dialect, sums)
     if not placing.is_near(part):
         return sums
     if not placing.is_summed(part):
-        return Sums.CASES if _is_far(i, part, found) else sums
-    n = np.ma.filled(np.ma.asarray(found[f"n_{i}"], dtype=np.int64), 0)
+        return Sums.CASES if _is_far(i, part, columns) else sums
+    n = np.ma.filled(np.ma.asarray(columns[f"n_{i}"], dtype=np.int64), 0)
     if sums is Sums.WHOLES:
-        finite = np.ma.filled(np.ma.asarray(found[f"finite_{i}"], dtype=np.int64), 0)
+        finite = np.ma.filled(np.ma.asarray(columns[f"finite_{i}"], dtype=np.int64), 0)
         return sums if (finite == n).all() and (n <= MOST_PLACED).all() else Sums.CASES
-    if np.isfinite(np.ma.filled(np.ma.asarray(found[f"terms_{i}"], dtype=np.float64), 0.0)).all():
+    if np.isfinite(np.ma.filled(np.ma.asarray(columns[f"terms_{i}"], dtype=np.float64), 0.0)).all():
         return sums if (n <= MOST_PLACED).all() else Sums.CASES
     return Sums.WHOLES if (n > MOST_IN_DOUBLES).any() else Sums.CASES
 
 
-def _is_far(i: int, part: Summarised, found: Columns) -> bool:
+def _is_far(i: int, part: Summarised, columns: Columns) -> bool:
     """Whether a record of two columns is so far outside that float arithmetic may have misplaced it."""
     for of, _, universe in part.columns("", ""):
         lowest, negative = (
-            np.ma.filled(np.ma.asarray(found[f"{of}{name}_{i}"], dtype=np.float64), nobody)
+            np.ma.filled(np.ma.asarray(columns[f"{of}{name}_{i}"], dtype=np.float64), nobody)
             for name, nobody in (("lowest", universe.lo), ("lowest_of_negatives", -universe.lo))
         )
         farthest = np.fmax(np.abs(lowest - universe.lo), np.abs(negative + universe.lo))  # NaN is no record
@@ -306,35 +310,35 @@ def _is_far(i: int, part: Summarised, found: Columns) -> bool:
 
 
 def _ends(
-    found: Columns, lowest_name: str, lowest_of_negatives: str, n: NDArray[np.int64], universe: Universe
+    columns: Columns, lowest_name: str, lowest_of_negatives: str, n: NDArray[np.int64], universe: Universe
 ) -> tuple[FloatArray, FloatArray]:
     """The smallest and the largest records of one column, in the first rows; padded."""
     size, some = len(n), n > 0
     lowest, highest = np.full((2, size), universe.hi), np.full((2, size), universe.lo)
-    lowest[0, some] = np.clip(_floats(found, lowest_name, size, universe.hi), universe.lo, universe.hi)[some]
-    negatives = _floats(found, lowest_of_negatives, size, -universe.lo)
+    lowest[0, some] = np.clip(_floats(columns, lowest_name, size, universe.hi), universe.lo, universe.hi)[some]
+    negatives = _floats(columns, lowest_of_negatives, size, -universe.lo)
     highest[0, some] = np.clip(-negatives, universe.lo, universe.hi)[some]
     return lowest, highest
 
 
-def _places(found: Columns, i: int, n: NDArray[np.int64]) -> NDArray[np.int64]:
+def _places(columns: Columns, i: int, n: NDArray[np.int64]) -> NDArray[np.int64]:
     """Sums of places, or of the terms that make them."""
-    if f"terms_{i}" not in found:
-        return _integers(found, f"places_{i}", len(n))
-    return places_of(np.ma.filled(np.ma.asarray(found[f"terms_{i}"]), 0), n)
+    if f"terms_{i}" not in columns:
+        return _integers(columns, f"places_{i}", len(n))
+    return places_of(np.ma.filled(np.ma.asarray(columns[f"terms_{i}"]), 0), n)
 
 
-def _products(found: Columns, degrees: Degrees, part: int, size: int) -> NDArray[np.int64]:
+def _products(columns: Columns, degrees: Degrees, part: int, size: int) -> NDArray[np.int64]:
     """The sums of products of two columns, shape (m, G)."""
     parts = range((degrees[0] + 1) * (degrees[1] + 1))
-    return np.stack([_integers(found, product_name(degrees, at, part), size) for at in parts])
+    return np.stack([_integers(columns, product_name(degrees, at, part), size) for at in parts])
 
 
 def _windows(
     i: int,
     part: Summarised,
     n: NDArray[np.int64],
-    found: Columns,
+    columns: Columns,
     by_quantile: dict[float, Around | Band | Looked | Spanned],
 ) -> dict[float, FloatArray]:
     """For each quantile the four order statistics from `window_start` on, padded."""
@@ -345,20 +349,20 @@ def _windows(
         if q in by_quantile:
             values = by_quantile[q].at(ranks)
         else:
-            known = np.stack([_floats(found, f"ranked_{at}_{i}_{k}", len(n), 0.0) for at in range(len(RANKED))])
-            place = ranks - _integers(found, f"base_{i}_{k}", len(n))
+            known = np.stack([_floats(columns, f"ranked_{at}_{i}_{k}", len(n), 0.0) for at in range(len(RANKED))])
+            place = ranks - _integers(columns, f"base_{i}_{k}", len(n))
             values = known[np.clip(place, 0, len(known) - 1), np.arange(len(n))]
         windows[q] = np.where(ranks < 1, lo, np.where(ranks > n, hi, np.clip(values, lo, hi)))
     return windows
 
 
-def _floats(found: Columns, name: str, size: int, missing: float) -> FloatArray:
-    values = np.ma.filled(np.ma.asarray(found[name], dtype=np.float64), missing)
+def _floats(columns: Columns, name: str, size: int, missing: float) -> FloatArray:
+    values = np.ma.filled(np.ma.asarray(columns[name], dtype=np.float64), missing)
     assert values.shape == (size,)
     return values
 
 
-def _integers(found: Columns, name: str, size: int) -> NDArray[np.int64]:
-    values = np.ma.filled(np.ma.asarray(found[name], dtype=np.int64), 0)
+def _integers(columns: Columns, name: str, size: int) -> NDArray[np.int64]:
+    values = np.ma.filled(np.ma.asarray(columns[name], dtype=np.int64), 0)
     assert values.shape == (size,)
     return values

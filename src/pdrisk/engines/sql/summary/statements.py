@@ -117,8 +117,8 @@ class _Statement:
             passes["bands"] = f"{self.dialect.materialized}({bands(self.plan, self.dialect, self._rows())})"
             rows = f"{rows} CROSS JOIN bands"
         if first := list(self.aggregates.first()):
-            found = self._grouped(first, rows, "")
-            passes["first_pass"] = f"{self.dialect.materialized}({self.aggregates.centred(found)})"
+            select = self._grouped(first, rows, "")
+            passes["first_pass"] = f"{self.dialect.materialized}({self.aggregates.centred(select)})"
         if not in_steps(self.plan, self.dialect) and (second := list(self.aggregates.second())):
             passes["second_pass"] = f"({self._grouped(second, self._rows_and_first_pass(), 'rows_read.')})"
         passes |= dict(self._by_rank() if self.dialect.by_rank else self._by_row_number())
@@ -278,8 +278,8 @@ class _Statement:
         """Sums of records by their sizes."""
         for i, part in self.measured:
             if part.needs.size_sums:
-                found = sums_by_size(self.dialect, i, f"z{i}", part.universe, self._rows(), self.groups)
-                yield f"sizes_{i}", found
+                sizes = sums_by_size(self.dialect, i, f"z{i}", part.universe, self._rows(), self.groups)
+                yield f"sizes_{i}", sizes
 
     def _different(self) -> Iterator[tuple[str, str]]:
         """Numbers of different values, and their sums."""
@@ -295,13 +295,13 @@ class _Statement:
         for i, part in self.measured:
             if self.groups:
                 alone = self.aggregates.is_ranked_alone(part)
-                found = grouped_at_ranks(self.dialect, i, part, self._rows(), self.groups, alone=alone)
+                select = grouped_at_ranks(self.dialect, i, part, self._rows(), self.groups, alone=alone)
             else:
                 n = f"(SELECT n_{i} FROM first_pass)"
                 columns = ", ".join(f"{sql} AS {name}" for name, sql in records_at_ranks(self.dialect, i, part, n))
-                found = f"SELECT {columns} FROM {self._rows()}" if columns else None
-            if found is not None:
-                yield f"by_rank_{i}", f"({found})"
+                select = f"SELECT {columns} FROM {self._rows()}" if columns else None
+            if select is not None:
+                yield f"by_rank_{i}", f"({select})"
 
     def _by_row_number(self) -> Iterator[tuple[str, str]]:
         """Order statistics of many groups, for engines without a pivot; each group is sorted."""
@@ -319,14 +319,14 @@ class _Statement:
                 yield f"seconds_{i}", f"(SELECT {keys}, {second}, {other} FROM {placed}{by})"
             for k, q in enumerate(sorted(part.needs.windows)):
                 start = f"CAST(FLOOR(n * {self.dialect.number(q)}) AS BIGINT)"
-                found = [
+                columns = [
                     f"MAX(CASE WHEN place = base + {at} THEN p END) AS ranked_{at}_{i}_{k}" for at in range(len(RANKED))
                 ]
                 based = f"(SELECT *, {start} + ({RANKED.start}) AS base FROM {placed}) AS based"
                 near = f"WHERE place BETWEEN base AND base + {len(RANKED) - 1}"
                 yield (
                     f"ranked_{i}_{k}",
-                    f"(SELECT {keys}, MAX(base) AS base_{i}_{k}, {', '.join(found)} FROM {based} {near}{by})",
+                    f"(SELECT {keys}, MAX(base) AS base_{i}_{k}, {', '.join(columns)} FROM {based} {near}{by})",
                 )
 
     def records(self) -> str:

@@ -42,8 +42,8 @@ class Summarised:
 
     def columns(self, value: str, other: str) -> list[tuple[str, str, Universe]]:
         """Prefix of each column's ends, its name in SQL, and its universe."""
-        own = ("", value, self.universe)
-        return [own, ("other_", other, self.universe.other)] if isinstance(self.universe, Rectangle) else [own]
+        first = ("", value, self.universe)
+        return [first, ("other_", other, self.universe.other)] if isinstance(self.universe, Rectangle) else [first]
 
     @once
     def grid(self) -> float:
@@ -58,8 +58,8 @@ class Summarised:
     @once
     def ranks(self) -> tuple[Ranks, ...]:
         """Ranks whose records are listed one by one, in an order of their own; none if all are counted."""
-        wanted = sorted(self.needs.ranks, key=lambda each: (each.a / each.b, str(each)))
-        return tuple(wanted) if all(sum(sides_of(each)) <= MOST_TOLD_APART for each in wanted) else ()
+        wanted = sorted(self.needs.ranks, key=lambda rank: (rank.a / rank.b, str(rank)))
+        return tuple(wanted) if all(sum(sides_of(rank)) <= MOST_TOLD_APART for rank in wanted) else ()
 
     @once
     def coarse_grid(self) -> float:
@@ -236,16 +236,16 @@ class SummaryPlan:
 
 def combined(asked: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[int, ...]]:
     """Parts to be read, each once, and the position of each request's part."""
-    found: dict[tuple[object, ...], Part] = {}
+    parts: dict[tuple[object, ...], Part] = {}
     keys: list[tuple[object, ...]] = []
     for one in asked:
         keys.append(_read(one))
-        before = found.get(keys[-1])
+        before = parts.get(keys[-1])
         if isinstance(before, Summarised) and isinstance(one, Summarised):
             one = replace(one, needs=one.needs | before.needs)
-        found[keys[-1]] = one
-    order = list(found)
-    return tuple(found.values()), tuple(order.index(key) for key in keys)
+        parts[keys[-1]] = one
+    order = list(parts)
+    return tuple(parts.values()), tuple(order.index(key) for key in keys)
 
 
 def _read(one: Part) -> tuple[object, ...]:
