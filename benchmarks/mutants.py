@@ -91,7 +91,7 @@ MUTANTS = [
     ("_model/rowwise/decide.py", "yes = yes | missing_of(value)", "yes = yes", "one_meaning rowwise_accepted"),
     ("engines/sql/compiler/comparisons.py", '(">", ">=", "!=") else', '(">", ">=") else', "one_meaning"),
     ("engines/sql/compiler/comparisons.py", '"!=": [left, right]', '"!=": [right]', "one_meaning"),
-    ("_relations/pruned.py", "needed & _columns_of(relation.right)", "needed & _columns_of(relation.left)", "canonical"),
+    ("_relations/pruned.py", "& _columns_of(relation.right)", "& _columns_of(relation.left)", "canonical"),
     ("_relations/canonical.py", 'return ["bool", value]', 'return ["int", str(int(value))]', "canonical"),
     ("engines/sql/compiler/numbers.py", "WHEN {rest} >= {half}", "WHEN {rest} > {half}", "functions_of_engines"),
     ("engines/sql/compiler/relation.py", 'not in ("rank", "dense_rank")', 'in ("rank",)', "sql_elsewhere_joins"),

@@ -178,6 +178,12 @@ class TestData:
         twice = attack.ledger(asked_again(ledger), FRAME, 10, trials=20_000)
         assert twice.achieved > outside.achieved
 
+    def test_people_of_several_columns(self, asked):
+        """Nobody has more than one row, though noise is drawn for three."""
+        ledger = asked(count(1.5, person=["pid", "g"], rows=3), policy={"curators": ["ann"]})
+        told = attack.ledger(ledger, FRAME, 7, trials=20_000)
+        assert told.low <= majority(0.5, 1) <= told.high
+
     def test_curators_only(self, asked):
         with pytest.raises(pdrisk.PolicyError):
             attack.ledger(asked(count(1)), FRAME, 3)

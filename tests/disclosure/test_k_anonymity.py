@@ -15,7 +15,7 @@ from disclosure_oracle import people, sizes
 from pdrisk._disclosure.measures import asked
 from pdrisk._disclosure.suggest import coarser_ways
 from pdrisk._disclosure.tables import FrameKeys
-from pdrisk.engines.numpy.frame_table import FrameTable
+from pdrisk.engines.numpy.frame import FrameTable
 from pdrisk.errors import ColumnTypeError, ParameterError, UnknownColumnError
 
 KEYS = ["age", "zip", "sex", "wage", "away", "since"]

@@ -35,7 +35,7 @@ from pdrisk._model.rowwise import Within
 from pdrisk._pandas.requests.declared import declarations_of
 from pdrisk.engines.base import DataTable
 from pdrisk.engines.columnar.table import ColumnTable
-from pdrisk.engines.numpy.frame_table import FrameTable
+from pdrisk.engines.numpy.frame import FrameTable
 from pdrisk.engines.sql.servers.sql_table import StoredTable
 from pdrisk.errors import ColumnTypeError, ParameterError
 

@@ -16,7 +16,7 @@ from pdrisk._disclosure.sql_table import SQLKeys
 from pdrisk._disclosure.tables import FrameKeys, KeyRequest, KeyTable, Side
 from pdrisk._tables.opening import opened
 from pdrisk.engines.columnar.table import ColumnTable
-from pdrisk.engines.numpy.frame_table import FrameTable
+from pdrisk.engines.numpy.frame import FrameTable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 ON_MISSING = ("error", "pessimistic")

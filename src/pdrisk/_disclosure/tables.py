@@ -24,7 +24,7 @@ from pdrisk._pandas.requests.options import Request
 from pdrisk.engines.columnar.table import ColumnTable
 from pdrisk.engines.numpy.codes import without_codes
 from pdrisk.engines.numpy.derived import placeholder, with_derived
-from pdrisk.engines.numpy.frame_table import FrameTable
+from pdrisk.engines.numpy.frame import FrameTable
 from pdrisk.errors import ColumnTypeError, ParameterError
 
 

@@ -13,7 +13,7 @@ from pdrisk._tables.duckdb_tables import DIALECT, DuckDBTable, ParquetFiles
 from pdrisk._tables.postgres_table import PostgresTable, server_of
 from pdrisk.engines.columnar.streams import streams_read
 from pdrisk.engines.columnar.table import ColumnTable, column_table
-from pdrisk.engines.numpy.frame_table import FrameTable
+from pdrisk.engines.numpy.frame import FrameTable
 from pdrisk.engines.sql.servers.spark_engine import SparkFrame, is_spark
 from pdrisk.engines.sql.servers.sql_table import SQLTable
 from pdrisk.errors import ColumnTypeError, ParameterError

@@ -294,9 +294,8 @@ class _Data:
         for name in about.get("by", ()):
             rows &= (frame[name] == frame[name].iloc[self.at]).to_numpy()
         person_rows = np.arange(len(frame)) == self.at
-        if unit != "row":
-            for name in about.get("person", ()):
-                person_rows = (frame[name] == frame[name].iloc[self.at]).to_numpy()
+        if unit != "row" and (columns := about.get("person", ())):
+            person_rows = np.logical_and.reduce([(frame[name] == frame[name].iloc[self.at]) for name in columns])
         column = about.get("column")
         if release.mechanism.statistic.bounded:
             values = frame[column].to_numpy(dtype=np.float64, na_value=np.nan)

@@ -25,7 +25,7 @@ from pdrisk._pandas.requests.options import (
     with_unit_options,
 )
 from pdrisk.engines.base import DataTable
-from pdrisk.engines.numpy.frame_table import FrameTable
+from pdrisk.engines.numpy.frame import FrameTable
 
 if TYPE_CHECKING:
     from pdrisk._pandas.curators import compare

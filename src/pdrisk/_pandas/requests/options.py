@@ -22,7 +22,7 @@ from pdrisk._model.query import Query
 from pdrisk._model.unit import People, Secret, checked_way
 from pdrisk._pandas.requests.option_texts import OF_PANDAS, documented
 from pdrisk.engines.base import Engine
-from pdrisk.engines.numpy.frame_table import FrameTable
+from pdrisk.engines.numpy.frame import FrameTable
 
 
 class UnitOptions(TypedDict, total=False):

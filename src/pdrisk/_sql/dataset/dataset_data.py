@@ -18,7 +18,7 @@ from pdrisk._sql.dataset.dataset_tables import ONE_TABLE, Given
 from pdrisk._sql.dataset.joined_tables import JoinedTables
 from pdrisk.engines.base import DataTable
 from pdrisk.engines.columnar.table import ColumnTable
-from pdrisk.engines.numpy.frame_table import FrameTable
+from pdrisk.engines.numpy.frame import FrameTable
 from pdrisk.engines.sql.servers.sql_table import SQLTable, TableEngine, only_for_frames
 from pdrisk.errors import ParameterError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -85,6 +85,32 @@ class FrameReading(Reading):
         elif bounded:
             values = np.clip(np.asarray(records.values, dtype=np.float64)[rows], universe.lo, universe.hi)
         return PersonRecords(values, groups, records.persons[rows], frame_rows.groups), used
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTable:
+    """Pandas frame as a `DataTable`: its own header, which `FrameEngine` reads."""
+
+    header: pd.DataFrame
+
+    @staticmethod
+    def opened(
+        query: Query,  # noqa: ARG004 - a frame answers any
+        header: pd.DataFrame,
+        stored: pd.DataFrame,
+        given: Any,
+        secret: Secret,
+    ) -> FrameEngine:
+        """Engine of the frame for a judged query."""
+        return FrameEngine(header, stored, given, secret)
+
+    def selecting(self, where: Any) -> Any:
+        """The ``where`` as it is: a frame takes every one."""
+        return where
+
+    def frame(self, labels: Iterable[object]) -> pd.DataFrame:  # noqa: ARG002 - all are there
+        """All rows of these columns, and of others."""
+        return self.header
 
 
 @dataclass(frozen=True, slots=True)
