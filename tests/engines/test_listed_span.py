@@ -10,6 +10,7 @@ import pytest
 import pdrisk
 from pdrisk._core.summary import Needs, Ranks
 from pdrisk._core.universe import Universe
+from pdrisk._model.asked_groups import SingleKeys, listed_at
 from pdrisk.engines.sql.dialects.dialect import Dialect, DuckDBDialect
 from pdrisk.engines.sql.servers.duckdb_engine import fetched
 from pdrisk.engines.sql.summary import reading
@@ -43,6 +44,10 @@ def plan_of(keys: list[int], *parts: Summarised | Counted, group: str = "CAST(g 
     return SummaryPlan("t", (), (), (group,), relation, parts or (Summarised("x", UNIVERSE, MEAN), Counted("x > 0.5")))
 
 
+def listed(keys):
+    return listed_at(SingleKeys(keys), 0)
+
+
 def both(con: duckdb.DuckDBPyConnection, plan: SummaryPlan, keys: list[int]):
     """What is read by a join with the keys, and by the span of them, with the statements."""
     answers, seen = [], []
@@ -51,8 +56,8 @@ def both(con: duckdb.DuckDBPyConnection, plan: SummaryPlan, keys: list[int]):
         seen.append(sql)
         return fetched(con, sql, values)
 
-    for own in (plan, by_span(plan, [keys], DUCKDB)):
-        answers.append(reading.read(fetch, own, [keys], DUCKDB)[0])
+    for own in (plan, by_span(plan, [listed(keys)], DUCKDB)):
+        answers.append(reading.read(fetch, own, [listed(keys)], DUCKDB)[0])
     return answers, seen
 
 
@@ -108,7 +113,7 @@ def test_keys_beside_a_group_that_is_wide():
 
 class TestWhichPlans:
     def between(self, keys, *parts, dialect=DUCKDB):
-        return by_span(plan_of(list(range(9)), *parts), [keys], dialect).between
+        return by_span(plan_of(list(range(9)), *parts), [listed(keys)], dialect).between
 
     def test_the_limits(self):
         keys = list(range(FEWEST))
@@ -136,7 +141,7 @@ class TestWhichPlans:
         assert self.between(list(range(FEWEST)), Summarised("x", UNIVERSE, needs)) is None
 
     def test_others(self):
-        keys = list(range(FEWEST))
+        keys = listed(range(FEWEST))
         assert self.between(keys, dialect=Dialect()) is None
         plan = plan_of(keys)
         assert by_span(replace(plan, keys=None), [keys], DUCKDB).between is None
@@ -145,7 +150,7 @@ class TestWhichPlans:
 
 def test_masked_numbers_stay_masked():
     found = {"g0": np.array([7, 5]), "n": np.ma.array([1, 2], mask=[False, True])}
-    taken = at_keys(found, (5, 8), [8, 5, 7])["n"]
+    taken = at_keys(found, (5, 8), listed([8, 5, 7]))["n"]
     assert np.ma.getmaskarray(taken).tolist() == [True, True, False] and taken[2] == 1
 
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from types import EllipsisType
 from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 Source = Literal["given", "declared", "where", "data", "categories", "private"]
 
@@ -60,10 +65,21 @@ class SingleKeys(Sequence[tuple[Hashable, ...]]):
     values : tuple of hashable
     """
 
-    __slots__ = ("values",)
+    __slots__ = ("_whole", "values")
 
     def __init__(self, values: Sequence[Hashable]) -> None:
         self.values = tuple(values)
+        self._whole: NDArray[np.int64] | EllipsisType | None = ...  # nobody asked yet
+
+    @property
+    def whole(self) -> NDArray[np.int64] | None:
+        """The keys as an array, if all are whole numbers of 64 bits."""
+        if isinstance(self._whole, EllipsisType):
+            self._whole = None
+            if set(map(type, self.values)) == {int}:
+                with suppress(OverflowError):
+                    self._whole = np.array(self.values, dtype=np.int64)
+        return self._whole
 
     def __len__(self) -> int:
         return len(self.values)
@@ -88,6 +104,21 @@ class SingleKeys(Sequence[tuple[Hashable, ...]]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+
+class WholeKeys(list[Any]):
+    """Listed keys that are whole numbers: a list that has them as an array, too."""
+
+    def __init__(self, values: Sequence[Hashable], array: NDArray[np.int64]) -> None:
+        super().__init__(values)
+        self.array = array
+
+
+def listed_at(keys: Sequence[tuple[Hashable, ...]], place: int) -> list[Any]:
+    """The value in one place of each key, as a list; `WholeKeys` if that is all there is, of whole numbers."""
+    if isinstance(keys, SingleKeys) and (array := keys.whole) is not None:
+        return WholeKeys(keys.values, array)
+    return list(values_at(keys, place))
 
 
 def values_at(keys: Sequence[tuple[Hashable, ...]], place: int) -> Sequence[Hashable]:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from pdrisk._guard import guarded
-from pdrisk._model.asked_groups import Groups, values_at
+from pdrisk._model.asked_groups import Groups, WholeKeys, listed_at
 from pdrisk._model.expressions.nodes import Column, Node
 from pdrisk._model.query import Query
 from pdrisk._model.unit import People
@@ -80,7 +80,7 @@ class CompiledQuery(TableWithPlan):
         universes = tuple(line.universe for line in query.lines if line.universe is not None)
         # For what is computed of noisy values: as DuckDB has them.
         columns = range(len(self.plan.groups))
-        lists = self.plain(occurring_keys) if keys is None else [list(values_at(keys, at)) for at in columns]
+        lists = self.plain(occurring_keys) if keys is None else [listed_at(keys, at) for at in columns]
         return TableReading(universes, summaries, list(map(_without_timestamps, lists)))
 
     @property
@@ -105,7 +105,7 @@ class CompiledQuery(TableWithPlan):
 
 def _without_timestamps(keys: list[Any]) -> list[Any]:
     """Keys with datetimes in the place of pandas' own; a long list without any is not looked at singly."""
-    if not any(issubclass(kind, pd.Timestamp) for kind in set(map(type, keys))):
+    if isinstance(keys, WholeKeys) or not any(issubclass(kind, pd.Timestamp) for kind in set(map(type, keys))):
         return keys
     return [key.to_pydatetime() if isinstance(key, pd.Timestamp) else key for key in keys]
 

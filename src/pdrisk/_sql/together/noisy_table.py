@@ -16,6 +16,7 @@ from pdrisk._answer.answers.released import Released
 from pdrisk._answer.releasing import Results
 from pdrisk._answer.tables.measured_tables import measured_columns
 from pdrisk._core.summary import FloatArray
+from pdrisk._model.asked_groups import WholeKeys
 from pdrisk._model.expressions.kinds import DATE, NUMBER
 from pdrisk._sql.expressions.windows import MAPS
 from pdrisk._sql.noisy.ends import ends_of_items, has_ends
@@ -85,14 +86,15 @@ def answer_table(
 
 def _keys_at_hand(question: Judged, reading: TableReading) -> dict[str, NDArray[Any]] | None:
     """Keys of whole numbers by their names in the noisy table, of the types that DuckDB gives them; None of others."""
-    are_whole = all(
-        group.type in WHOLE and set(map(type, keys)) == {int}
-        for group, keys in zip(question.groups, reading.keys, strict=True)
-    )
-    if not are_whole or question.query.margins is not None or set(question.types) != {TYPES[NUMBER]}:
+    if question.query.margins is not None or set(question.types) != {TYPES[NUMBER]}:
         return None
-    pairs = enumerate(zip(question.groups, reading.keys, strict=True))
-    return {f"k{at}": np.array(keys, dtype=WHOLE[group.type]) for at, (group, keys) in pairs}
+    at_hand: dict[str, NDArray[Any]] = {}
+    for at, (group, keys) in enumerate(zip(question.groups, reading.keys, strict=True)):
+        if group.type not in WHOLE or not (isinstance(keys, WholeKeys) or set(map(type, keys)) == {int}):
+            return None
+        own_type = WHOLE[group.type]
+        at_hand[f"k{at}"] = keys.array.astype(own_type) if isinstance(keys, WholeKeys) else np.array(keys, own_type)
+    return at_hand
 
 
 def _labels_of_ends(question: Judged, ends: list[FloatArray]) -> list[str]:

@@ -206,7 +206,7 @@ class Dialect:
         """Exact remainder of finite DOUBLEs with the sign of the left, as C's ``fmod``; None if there is no way."""
         return self.infix(left, "%", right)
 
-    def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
+    def keys(self, carriers: Sequence[str], lists: Sequence[list[Any]]) -> tuple[str, list[list[Any]]]:
         """Listed keys as a relation ``keys_listed`` with columns g0, g1, ... and code, and its parameters.
 
         ``carriers``: the type of each column.
@@ -323,11 +323,11 @@ class DuckDBDialect(Dialect):
     def whole_double(self, value: str) -> str:  # noqa: D102
         return self.wide(value)
 
-    def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
+    def keys(self, carriers: Sequence[str], lists: Sequence[list[Any]]) -> tuple[str, list[list[Any]]]:
         """One list parameter for each column: a million keys are no text."""
         columns = [f"unnest(CAST(${at + 1} AS {carrier}[])) AS g{at}" for at, carrier in enumerate(carriers)]
         columns.append("unnest(system.main.range(system.main.len($1))) AS code")
         exact = (self.exact_text(f"g{at}") if carrier == TEXT else f"g{at}" for at, carrier in enumerate(carriers))
         chosen = ", ".join([*(f"{sql} AS g{at}" for at, sql in enumerate(exact)), "code"])
         relation = f"(SELECT {chosen} FROM (SELECT {', '.join(columns)}) AS keys_carried) AS keys_listed"
-        return relation, [list(values) for values in lists]
+        return relation, list(lists)

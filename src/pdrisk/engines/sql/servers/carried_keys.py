@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from pdrisk._model.asked_groups import Groups, values_at
+from pdrisk._model.asked_groups import Groups, WholeKeys, listed_at
 from pdrisk._model.expressions.kinds import DATE, NUMBER, TEXT, ZONED
 from pdrisk._model.groups.calendar_keys import calendar_key
 from pdrisk._model.rowwise.families import UNITS, as_number
@@ -34,7 +34,7 @@ def listed_keys(rows: RowSQL, groups: Groups | None) -> tuple[str | None, list[l
                 calendar_key(key[at], DATE, f"a key of column {column!r}")
     carriers = [group_sql(rows, column)[1] for column in groups.columns]
     lists = [
-        _all_carried(list(values_at(groups.keys, at)), _as_carried(rows.same(column), rows.dialect), column)
+        _all_carried(listed_at(groups.keys, at), _as_carried(rows.same(column), rows.dialect), column)
         for at, column in enumerate(groups.columns)
     ]
     return rows.dialect.keys(carriers, lists)
@@ -66,9 +66,10 @@ def _as_carried(value: Value, dialect: Dialect) -> Value:
 
 def _all_carried(keys: list[Any], value: Value, column: Hashable) -> list[Any]:
     """Listed keys of a column in the form that is carried to the engine: most are whole numbers, as they are."""
-    if value.family == NUMBER and value.span is not None and not value.is_wide and set(map(type, keys)) == {int}:
+    is_whole = value.family == NUMBER and value.span is not None and not value.is_wide
+    if is_whole and isinstance(keys, WholeKeys) and value.span is not None:
         low, high = value.span
-        if low <= min(keys) and max(keys) <= high:
+        if low <= keys.array.min() and keys.array.max() <= high:
             return keys
     return [_carried(key, value, column) for key in keys]
 

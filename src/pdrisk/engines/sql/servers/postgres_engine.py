@@ -177,7 +177,7 @@ class PostgresDialect(Dialect):
     def part_of_day(self, unit: str, day: str) -> str:  # noqa: D102
         return f"EXTRACT({ {'dayofyear': 'DOY'}.get(unit, unit.upper()) } FROM {day})"
 
-    def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
+    def keys(self, carriers: Sequence[str], lists: Sequence[list[Any]]) -> tuple[str, list[list[Any]]]:
         """One array parameter for each column: a million keys make no long text."""
         if any("\0" in key for keys in lists for key in keys if isinstance(key, str)):
             raise ParameterError("a key has a zero character, which PostgreSQL cannot store: leave it out.")

@@ -159,7 +159,7 @@ class SparkDialect(Dialect):
         spread = self.call("SQRT", spread) if name.startswith("stddev") else spread
         return f"(CASE WHEN {self.call('SIZE', values)} > {least} THEN {spread} END)"
 
-    def keys(self, carriers: Sequence[str], lists: Sequence[Sequence[Any]]) -> tuple[str, list[list[Any]]]:
+    def keys(self, carriers: Sequence[str], lists: Sequence[list[Any]]) -> tuple[str, list[list[Any]]]:
         """One parameter for all, so that a million keys are no million expressions; no setting reads escapes in it.
 
         Columns are carried one after the other: to read an object for each key would take more than to join them.

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pdrisk._model.asked_groups import WholeKeys
 from pdrisk.engines.sql.dialects.dialect import Dialect
 from pdrisk.engines.sql.summary.summary_plan import Binned, Counted, Part, Summarised, SummaryPlan
 
@@ -28,9 +29,9 @@ def by_span(plan: SummaryPlan, key_lists: list[list[Any]] | None, dialect: Diale
     if not dialect.reads_spans or key_lists is None or len(key_lists) != 1 or plan.keys is None or plan.people:
         return plan
     (keys,) = key_lists
-    if len(keys) < FEWEST or set(map(type, keys)) != {int}:
+    if len(keys) < FEWEST or not isinstance(keys, WholeKeys):
         return plan
-    low, high = min(keys), max(keys)
+    low, high = int(keys.array.min()), int(keys.array.max())
     is_dense = high - low < WIDEST * len(keys) and low > -FARTHEST and high < FARTHEST
     return replace(plan, between=(low, high)) if is_dense and all(map(_is_of_one_pass, plan.parts)) else plan
 
@@ -43,13 +44,14 @@ def _is_of_one_pass(part: Part) -> bool:
     return not (needs.squares or needs.windows or needs.seconds or needs.ranks or needs.size_sums or part.points)
 
 
-def at_keys(columns: dict[str, Any], between: tuple[int, int], keys: list[int]) -> dict[str, Any]:
+def at_keys(columns: dict[str, Any], between: tuple[int, int], keys: list[Any]) -> dict[str, Any]:
     """Columns of the groups found, with a line for each key in their order; masked where none was found."""
+    assert isinstance(keys, WholeKeys)  # as `by_span` asks for
     low, high = between
     groups = np.ma.getdata(columns["g0"]).astype(np.int64)
     line = np.full(high - low + 1, -1)
     line[groups - low] = np.arange(len(groups))
-    lines = line[np.array(keys, dtype=np.int64) - low]
+    lines = line[keys.array - low]
     return {name: _taken(np.ma.asarray(column), lines) for name, column in columns.items()}
 
 
