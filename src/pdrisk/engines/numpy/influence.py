@@ -130,7 +130,8 @@ def losses_of_people(reading: FrameReading, query: Query) -> tuple[IntArray, Flo
         else:
             np.fmax.at(person_losses, persons.numbers[used], rows[used])
         total = np.where(np.isnan(person_losses), total, np.nan_to_num(total) + person_losses)
-    return first, total
+    occur = first < len(persons.numbers)  # not every number is somebody's
+    return first[occur], total[occur]
 
 
 def records_read(reading: FrameReading, line: Line, mechanism: Mechanism) -> Records:
