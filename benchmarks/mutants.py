@@ -79,7 +79,7 @@ MUTANTS = [
     ("_model/unit.py", "return self.largest_change(by_rows)", "return by_rows(self.rows)", "people_joint_loss"),
     ("_model/unit.py", "counts_ids and rows is not None", "counts_ids and False", "people_in_all_groups"),
     ("attack/_ledger.py", "min(rows, listed)", "rows", "attack_ledger"),
-    ("engines/numpy/person_records.py", "self._hashes_of(keys)[at])", "at.astype(np.uint64))",
+    ("engines/numpy/person_records.py", "self._hashes_of(keys, at))", "at.astype(np.uint64))",
      "private_keys_neighbours"),
     ("engines/numpy/smallest_hashes.py", "faulty = np.bitwise_count(sums) != added", "faulty = added > 99", "people"),
     ("_model/answering.py", "len(members) <= levels", "len(members) < levels", JUDGE + " approximate_quantiles"),

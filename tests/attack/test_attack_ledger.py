@@ -184,6 +184,14 @@ class TestData:
         told = attack.ledger(ledger, FRAME, 7, trials=20_000)
         assert told.low <= majority(0.5, 1) <= told.high
 
+    @pytest.mark.parametrize("dtype", ["Int64", "string", "category", "float64"])
+    def test_people_whose_ids_may_be_missing(self, book, dtype):
+        frame = FRAME.assign(pid=FRAME["pid"].mask(FRAME["pid"] == 7).astype("Int64").astype(dtype))
+        ledger = book(eps=None, success=0.9, policy={"curators": ["ann"]})
+        frame.dprisk.count(eps=1.5, person=["g", "pid"], rows=3, ledger=ledger)
+        told = attack.ledger(ledger, frame, 9, trials=20_000)
+        assert told.low <= majority(0.5, 1) <= told.high
+
     def test_curators_only(self, asked):
         with pytest.raises(pdrisk.PolicyError):
             attack.ledger(asked(count(1)), FRAME, 3)

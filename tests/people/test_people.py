@@ -195,6 +195,16 @@ class TestWhichRowsCount:
         assert (release.value, release.curator.n, release.curator.unlisted, release.unit) == (3, 3, 2, "pid, day")
 
 
+def chosen_of(frame, rows, groups=None):
+    """The values of x that count, in order, of all groups g together where a person may be in so many."""
+    keys = None if groups is None else [(key,) for key in range(3)]
+    codes = None if groups is None else frame["g"].to_numpy().astype(np.int32)
+    unit = Unit(("pid",), None, rows, 1 if groups is None else groups)
+    persons = Persons(frame, unit, lambda: b"q" * 32)
+    records = persons.records((frame["x"].to_numpy(dtype=float), None), None, None, codes, keys)
+    return sorted(frame["x"].to_numpy()[records.selected].tolist())
+
+
 class TestSmallestHashes:
     """The rows that count are those that come first when owners and whole hashes are sorted."""
 
@@ -243,6 +253,28 @@ class TestSmallestHashes:
         )
         share = Dataset(frame, person="pid", bounds={"x": (0, 1)}).mean("x", eps=10**6, rows=1).value
         assert abs(share - 0.1) < 5 * (0.09 / people) ** 0.5
+
+    @pytest.mark.parametrize("last", [9, 10**6])
+    @pytest.mark.parametrize("rows", [1, 2])
+    def test_ids_of_the_other_byte_order(self, last, rows):
+        frame = pd.DataFrame({"pid": np.append(np.arange(59) // 6, last).astype(">i4"), "x": np.arange(60.0)})
+        found, native = (chosen_of(own, rows) for own in (frame, frame.assign(pid=frame["pid"].astype("int32"))))
+        assert found == native
+
+    def test_half_a_pair_of_surrogates(self):
+        """Whether a question fails must not tell of an id or a text."""
+        ids = ["a", "a", "b", "b", "c", "\ud800", "\ud800", "\ud800 "]
+        frame = pd.DataFrame({"pid": pd.Series(ids, dtype=object), "x": np.arange(8.0)})
+        assert len(chosen_of(frame, 1)) == 5
+        texts = pd.DataFrame({"pid": [1] * 8, "x": frame["pid"]})
+        assert 0 < texts.dprisk.nunique("x", eps=10**6, person="pid", rows=2).value <= 2
+
+    def test_equal_ids_of_several_types(self):
+        """1, True and 1.0 are one person, with the same rows in the same group in whatever order."""
+        ids = pd.Series([1, True, 1.0, 2, "2"] * 6, dtype=object)
+        frame = pd.DataFrame({"pid": ids, "x": np.arange(30.0), "g": np.arange(30) % 3})
+        orders = [frame, *(frame.sample(frac=1, random_state=seed) for seed in range(8))]
+        assert len({tuple(chosen_of(own, 1, groups=1)) for own in orders}) == 1
 
     @pytest.mark.parametrize("rows", [1, 3, 8])
     @pytest.mark.parametrize("ids", [lambda i: i, lambda i: i * 10**9, lambda i: f"person {i}"])

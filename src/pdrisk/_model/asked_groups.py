@@ -79,6 +79,7 @@ class SingleKeys(Sequence[tuple[Hashable, ...]]):
             if set(map(type, self.values)) == {int}:
                 with suppress(OverflowError):
                     self._whole = np.array(self.values, dtype=np.int64)
+                    self._whole.setflags(write=False)
         return self._whole
 
     def __len__(self) -> int:

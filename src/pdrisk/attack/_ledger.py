@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from pdrisk._core.foreign import own_errors
 from pdrisk._core.pairs import OfTwoColumns
@@ -281,6 +282,11 @@ class _Data:
             raise ParameterError(f"person is a position from 0 to {len(frame) - 1:,} among records.")
         return cls(frame, int(person))
 
+    def _alike(self, name: str) -> NDArray[np.bool_]:
+        """The records with the person's value of a column; none where that is missing."""
+        codes, _ = pd.factorize(self.frame[name])
+        return np.asarray((codes == codes[self.at]) & (codes[self.at] >= 0), dtype=bool)
+
     def worlds(self, release: _Release) -> list[FloatArray]:
         """The records of an answer without the person, and with: of groups those of one that the person is in."""
         about = json.loads(release.about)
@@ -292,10 +298,10 @@ class _Data:
         frame = self.frame
         rows = np.ones(len(frame), dtype=bool) if "where" not in about else selected(frame, about["where"])
         for name in about.get("by", ()):
-            rows &= (frame[name] == frame[name].iloc[self.at]).to_numpy()
+            rows &= self._alike(name)
         person_rows = np.arange(len(frame)) == self.at
         if unit != "row" and (columns := about.get("person", ())):
-            person_rows = np.logical_and.reduce([(frame[name] == frame[name].iloc[self.at]) for name in columns])
+            person_rows = np.logical_and.reduce([self._alike(name) for name in columns])
         column = about.get("column")
         if release.mechanism.statistic.bounded:
             values = frame[column].to_numpy(dtype=np.float64, na_value=np.nan)

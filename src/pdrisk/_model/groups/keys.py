@@ -18,7 +18,7 @@ from pdrisk.errors import ColumnTypeError, ParameterError
 Key = tuple[Hashable, ...]
 
 SHOWN = 10  # columns of a frame of keys in an error
-MOST = 10_000_000  # keys of one query: so many noisy values take some 20 seconds and three gigabytes
+MOST = 10_000_000  # keys of one query: so many noisy values take 20 seconds, by dates minutes, and three gigabytes
 
 
 def are_categories(keys: object) -> bool:

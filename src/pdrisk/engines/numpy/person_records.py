@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from pdrisk._model.groups.keys import Key
 from pdrisk._model.rowwise.families import missing_of
 from pdrisk._model.unit import Secret, Unit
 from pdrisk.engines.numpy.chunks import SIZE
-from pdrisk.engines.numpy.smallest_hashes import copies, rank_within, smallest_of_each
+from pdrisk.engines.numpy.smallest_hashes import LARGEST, copies, rank_within, smallest_of_each
 
 NOBODY = -1
 
@@ -73,7 +73,7 @@ class Persons:
     @once
     def _numbered(self) -> list[tuple[NDArray[np.int64], pd.Series]]:
         """Of each id column the numbers of its values, -1 where one is missing, and the values that they number."""
-        made = [pd.factorize(self.frame[column]) for column in self.unit.person]
+        made = [pd.factorize(self._ids(column)) for column in self.unit.person]
         return [(codes.astype(np.int64, copy=False), pd.Series(of)) for codes, of in made]
 
     @once
@@ -93,21 +93,33 @@ class Persons:
         """The ids, where they are one column of whole numbers of numpy, which are never missing."""
         if len(self.unit.person) > 1:
             return None
-        series = self.frame[self.unit.person[0]]
+        series = self._ids(self.unit.person[0])
         return series.to_numpy() if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu" else None
+
+    def _ids(self, column: Hashable) -> pd.Series:
+        """An id column; in the byte order of this machine, without which pandas does not tell its values apart."""
+        series = self.frame[column]
+        if isinstance(series.dtype, np.dtype) and not series.dtype.isnative:
+            return series.astype(series.dtype.newbyteorder("="))
+        return series
 
     @once
     def hashes(self) -> NDArray[np.uint64]:
         """A keyed hash of each row's person, shape (N,); any number where the id is missing."""
-        return self._mixed(*(self._hashes_of_ids(part) for part in range(len(self.unit.person))))
+        return self._mixed(*map(self._hashes_of_ids, range(len(self.unit.person))))
 
     def _hashes_of_ids(self, part: int) -> NDArray[np.uint64]:
-        """Those of one id column, of each value once where equal values are of one type."""
-        column = self.frame[self.unit.person[part]]
-        if self._places is not None or column.dtype == object:
+        """Those of one id column: of each value once, of objects that are equal, such as 1 and True, the least."""
+        column = self._ids(self.unit.person[part])
+        if self._places is not None:
             return self._hash(column)
         codes, different = self._numbered[part]
-        return np.append(self._hash(different), np.uint64(0))[codes]
+        hashes = np.full(len(different) + 1, LARGEST)
+        if column.dtype == object:
+            np.minimum.at(hashes, codes, self._hash(column))
+        else:
+            hashes[:-1] = self._hash(different)
+        return hashes[codes]
 
     def records(
         self,
@@ -157,7 +169,7 @@ class Persons:
         def hashes(row_numbers: NDArray[np.intp]) -> list[NDArray[np.uint64]]:
             numbers = [(values_read[row_numbers] + 0.0).view(np.uint64) for values_read in read]  # -0.0 is 0.0
             if overall and codes is not None and keys is not None:  # a row is its group, too
-                numbers.append(self._hashes_of(keys)[codes[row_numbers]])
+                numbers.append(self._hashes_of(keys, codes[row_numbers]))
             return numbers if content is None else [*numbers, self._hash(content.iloc[row_numbers])]
 
         chosen = rows[self._within_rows(rows, numbered(pairs, most), hashes)]
@@ -195,7 +207,7 @@ class Persons:
         too_many = np.bincount(of, minlength=persons.max(initial=NOBODY) + 1) > self.unit.groups
         if not too_many.any():
             return rows, persons, group
-        order = np.lexsort((self._mixed(self.hashes[rows[first]], self._hashes_of(keys)[at]), of))
+        order = np.lexsort((self._mixed(self.hashes[rows[first]], self._hashes_of(keys, at)), of))
         chosen = order[rank_within(of[order]) < self.unit.groups]
         kept = np.isin(persons * groups + group, (of * groups + at)[chosen])
         return rows[kept], persons[kept], group[kept]
@@ -268,9 +280,14 @@ class Persons:
         hashes[present] = _hashed(column[present], self.secret().hex()[:16])
         return hashes
 
-    def _hashes_of(self, keys: Sequence[Key]) -> NDArray[np.uint64]:
-        """A hash of each key, by that key alone."""
-        return _hashed(pd.Series([repr(key) for key in keys], dtype=object), self.secret().hex()[:16])
+    def _hashes_of(self, keys: Sequence[Key], codes: NDArray[Any]) -> NDArray[np.uint64]:
+        """A hash of the key of each code, by that key alone."""
+        hashes = np.zeros(len(keys), dtype=np.uint64)
+        hashes[codes] = 1
+        occurring = np.flatnonzero(hashes)
+        texts = pd.Series([repr(keys[code]) for code in occurring.tolist()], dtype=object)
+        hashes[occurring] = _hashed(texts, self.secret().hex()[:16])
+        return hashes[codes]
 
     def _mixed(self, *parts: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """One hash of several numbers, keyed."""
@@ -296,7 +313,11 @@ def _hashed(column: pd.Series, key: str) -> NDArray[np.uint64]:
         values = values + 0  # -0.0 is 0.0
     if values.dtype.kind == "O" and pd.api.types.infer_dtype(values, skipna=False) != "string":
         values = pd.Series(values, dtype=object).map(_text).to_numpy(dtype=object)
-    return pd.util.hash_array(values, hash_key=key)
+    try:
+        return pd.util.hash_array(values, hash_key=key)
+    except UnicodeEncodeError:  # half of a pair of surrogates, which no text in UTF-8 has
+        texts = [text.encode("utf-8", "backslashreplace").decode() for text in values]
+        return pd.util.hash_array(np.array(texts, dtype=object), hash_key=key)
 
 
 def _text(value: object) -> str:

@@ -66,10 +66,12 @@ def _as_carried(value: Value, dialect: Dialect) -> Value:
 
 def _all_carried(keys: list[Any], value: Value, column: Hashable) -> list[Any]:
     """Listed keys of a column in the form that is carried to the engine: most are whole numbers, as they are."""
-    is_whole = value.family == NUMBER and value.span is not None and not value.is_wide
-    if is_whole and isinstance(keys, WholeKeys) and value.span is not None:
+    are_whole = isinstance(keys, WholeKeys) or set(map(type, keys)) == {int}
+    if are_whole and value.family == NUMBER and value.span is not None and not value.is_wide:
         low, high = value.span
-        if low <= keys.array.min() and keys.array.max() <= high:
+        array = keys.array if isinstance(keys, WholeKeys) else None
+        least, most = (min(keys), max(keys)) if array is None else (array.min(), array.max())
+        if low <= least and most <= high:
             return keys
     return [_carried(key, value, column) for key in keys]
 
