@@ -18,6 +18,7 @@ from ledgers import typed
 from pdrisk import Dataset, ParameterError
 from pdrisk._core import contributions
 from pdrisk._core.universe import Universe
+from pdrisk._model.groups.integer_keys import places_of_integers
 from pdrisk._model.unit import Unit
 from pdrisk.engines.numpy import person_records as people
 from pdrisk.engines.numpy.person_records import Persons
@@ -260,6 +261,18 @@ class TestSmallestHashes:
         frame = pd.DataFrame({"pid": np.append(np.arange(59) // 6, last).astype(">i4"), "x": np.arange(60.0)})
         found, native = (chosen_of(own, rows) for own in (frame, frame.assign(pid=frame["pid"].astype("int32"))))
         assert found == native
+
+    @pytest.mark.parametrize(
+        ("dtype", "least"), [("int8", -128), ("int64", -40), ("int64", -(2**63)), ("uint64", 2**64 - 256), ("int32", 0)]
+    )
+    def test_places_of_ids(self, dtype, least):
+        """An id below 0 is somebody, and the distance of any two may need one bit more than an id has."""
+        ids = [least + int(place) for place in np.random.default_rng(1).integers(0, 256, 200)]
+        places = places_of_integers(np.array(ids, dtype=dtype))
+        assert places.tolist() == [number - min(ids) for number in ids]
+        assert places_of_integers(np.array([least, least + 199], dtype="O").astype(dtype)) is None
+        frame = pd.DataFrame({"pid": np.array(ids, dtype=dtype), "x": np.arange(200.0)})
+        assert len(chosen_of(frame, 1)) == len(set(ids))
 
     def test_half_a_pair_of_surrogates(self):
         """Whether a question fails must not tell of an id or a text; pandas 2.2 may take two such texts for one."""
